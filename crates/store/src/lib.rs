@@ -3,6 +3,7 @@
 //! [`SessionStore`] and [`SessionHandle`] are the seam that programs are written against.
 
 pub mod error;
+pub mod jsonl;
 mod seam;
 
 pub use seam::{
