@@ -6,5 +6,5 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use codec::{DecodeError, Decoder, encode_frame};
+pub(crate) use codec::{DecodeError, Decoder, encode_frame, text_of};
 pub(crate) use scan::{Frame, FrameScan, MAGIC, scan_frame};

@@ -48,7 +48,7 @@ pub(crate) struct NotATail {
 
 /// Judges what follows the last good frame, the bytes of the file from `offset` to its end.
 ///
-/// `problem` says what was wrong with the frame at `offset`; `None` when the bytes end inside it.
+/// `problem` says what was wrong with the frame there; `None` when the bytes end inside it.
 /// Anything that a good frame follows is damage to committed history, whatever it looks like
 /// itself: cutting there would lose what was acknowledged.
 pub(crate) fn judge_frames(
@@ -58,16 +58,13 @@ pub(crate) fn judge_frames(
     decoder: &mut Decoder,
 ) -> Result<Tail, NotATail> {
     if let Some(at) = next_good_frame(bytes, decoder) {
-        let what = problem.map_or_else(|| "incomplete frame".to_owned(), str::to_owned);
+        let what = problem.map_or_else(|| format!("incomplete frame at byte {offset}"), Into::into);
         let next = offset + at as u64;
-        let problem = format!("{what} at byte {offset}, before an intact frame at byte {next}");
-        return Err(NotATail { problem });
+        return Err(NotATail { problem: format!("{what}, before an intact frame at byte {next}") });
     }
     let zeroed = has_lost_sector(offset, bytes);
     match problem {
-        Some(problem) if !zeroed => {
-            Err(NotATail { problem: format!("{problem} at byte {offset}") })
-        }
+        Some(problem) if !zeroed => Err(NotATail { problem: problem.to_owned() }),
         _ => Ok(Tail {
             kind: if zeroed { TailKind::Zeroed } else { TailKind::Torn },
             legible: decoder.salvages_a_line(bytes),
