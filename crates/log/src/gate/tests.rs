@@ -156,9 +156,9 @@ fn unknown_types_are_refused_unless_they_may_be_skipped() {
     assert_eq!(error.kind(), "format_unsupported");
     assert_eq!(
         error.to_string(),
-        "session \"s\" contains event type \"acme/telemetry\" (seq 124) unknown to this build and \
-         not marked ignorable; refusing to interpret the log: it was likely written by a newer \
-         harness — upgrade to open it"
+        "session \"s\" contains event type \"acme/telemetry\" (seq 124) unknown to this harness \
+         and not marked ignorable; refusing to interpret the log — it was likely written by a \
+         newer harness; upgrade to open it"
     );
     let skipped = ignorable("acme/telemetry", &data);
     assert_eq!(check_event(&session(), &skipped, &Vocabulary::v0()), Ok(()));

@@ -67,6 +67,7 @@ fn the_version_goes_before_everything_else() {
         (r#"{"version":1.0,"id":"s","sandboxMode":"x","createdAt":"-"}"#, "s", "1", newer),
         (r#"{"type":"other","id":7,"version":3}"#, "7", "3", newer),
         (r#"{"type":"session","id":{"a":1},"version":1e21}"#, r#"{"a":1}"#, "1e+21", newer),
+        (r#"{"id":"s","version":1e999}"#, "s", "1e999", newer),
         (r#"{"id":"","version":0.5}"#, "", "0.5", newer),
         (r#"{"id":"\ud83d","version":-1}"#, "\u{fffd}", "-1", older),
     ];
