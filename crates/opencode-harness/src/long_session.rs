@@ -1,5 +1,7 @@
 //! Sessions too long to be played: built as an export file, brought in by `opencode import`.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 /// Milliseconds between two messages.
@@ -217,7 +219,7 @@ fn lines(label: &str, bytes: usize) -> String {
         if text.len() >= bytes {
             break;
         }
-        text += &format!("{label} {number}: fünf → 5\n");
+        let _ = writeln!(text, "{label} {number}: fünf → 5"); // a String takes everything
     }
     text
 }
