@@ -1,1 +1,8 @@
-//! x
+//! What a transcript page is.
+//!
+//! Pure and sans-I/O: paging is a state machine that says which page of its source it wants and is
+//! fed it; whoever drives it owns the network, the clock and the cancellation.
+
+pub mod projection;
+
+pub use projection::{Parts, Projection};

@@ -1,0 +1,269 @@
+//! The two walks over JSON text: one that checks, and one that only finds ends.
+
+use memchr::{memchr2, memchr3};
+
+/// The first thing in a text that is not JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem} at byte {offset}")]
+pub struct JsonError {
+    /// Where it is, in bytes from the start of the text.
+    pub offset: usize,
+    problem: &'static str,
+}
+
+impl JsonError {
+    fn new(offset: usize, problem: &'static str) -> Self {
+        Self { offset, problem }
+    }
+
+    pub(super) fn trailing(offset: usize) -> Self {
+        Self::new(offset, "text after the value")
+    }
+}
+
+pub(super) fn skip_whitespace(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        at += 1;
+    }
+    at
+}
+
+/// Skips white space, commas and colons: what stands between the parts of a checked container.
+pub(super) fn skip_separators(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r' | b',' | b':')) {
+        at += 1;
+    }
+    at
+}
+
+/// Where the value that starts at `start` of a checked text ends.
+pub(super) fn skip_value(bytes: &[u8], start: usize) -> usize {
+    match bytes.get(start) {
+        Some(b'"') => skip_string(bytes, start),
+        Some(b'{') => skip_container(bytes, start, b'{', b'}'),
+        Some(b'[') => skip_container(bytes, start, b'[', b']'),
+        _ => skip_scalar(bytes, start),
+    }
+}
+
+fn skip_scalar(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+    start + rest.iter().position(ends).unwrap_or(rest.len())
+}
+
+fn skip_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let Some(found) = memchr2(b'"', b'\\', rest) else { return bytes.len() };
+        at += found;
+        if bytes.get(at) == Some(&b'"') {
+            return at + 1;
+        }
+        at += 2;
+    }
+}
+
+/// Only brackets of the container's own kind are counted: in checked text the others balance.
+fn skip_container(bytes: &[u8], start: usize, open: u8, close: u8) -> usize {
+    let mut depth = 0_usize;
+    let mut at = start;
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let Some(found) = memchr3(b'"', open, close, rest) else { return bytes.len() };
+        at += found;
+        match bytes.get(at) {
+            Some(b'"') => at = skip_string(bytes, at),
+            Some(&byte) if byte == open => {
+                depth += 1;
+                at += 1;
+            }
+            _ => {
+                depth = depth.saturating_sub(1);
+                at += 1;
+                if depth == 0 {
+                    return at;
+                }
+            }
+        }
+    }
+}
+
+/// What the checking walk may meet next.
+#[derive(Clone, Copy)]
+enum Expect {
+    Value,
+    /// After `[`: a value or the end of the array.
+    FirstElement,
+    /// After `{`: a key or the end of the object.
+    FirstKey,
+    /// After a `,` in an object.
+    Key,
+    /// After a value inside a container: `,` or its end.
+    Next,
+}
+
+/// Checks the value that starts at `start` and says where it ends.
+///
+/// Open containers are remembered on a heap stack of one byte each.
+pub(super) fn check_value(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
+    let mut open: Vec<u8> = Vec::new();
+    let mut at = start;
+    let mut expect = Expect::Value;
+    loop {
+        at = skip_whitespace(bytes, at);
+        let byte = bytes.get(at).copied();
+        match (expect, byte) {
+            (_, None) => return Err(JsonError::new(at, "unexpected end of the text")),
+            (Expect::FirstElement, Some(b']')) | (Expect::FirstKey, Some(b'}')) => {
+                open.pop();
+                at += 1;
+                expect = Expect::Next;
+            }
+            (Expect::Value | Expect::FirstElement, Some(byte)) => match byte {
+                b'{' => {
+                    open.push(b'}');
+                    at += 1;
+                    expect = Expect::FirstKey;
+                }
+                b'[' => {
+                    open.push(b']');
+                    at += 1;
+                    expect = Expect::FirstElement;
+                }
+                _ => {
+                    at = check_scalar(bytes, at, byte)?;
+                    expect = Expect::Next;
+                }
+            },
+            (Expect::FirstKey | Expect::Key, Some(b'"')) => {
+                at = check_string(bytes, at)?;
+                at = skip_whitespace(bytes, at);
+                if bytes.get(at) != Some(&b':') {
+                    return Err(JsonError::new(at, "expected a colon"));
+                }
+                at += 1;
+                expect = Expect::Value;
+            }
+            (Expect::FirstKey | Expect::Key, Some(_)) => {
+                return Err(JsonError::new(at, "expected a key"));
+            }
+            (Expect::Next, Some(byte)) => {
+                let closes = open.last().copied();
+                at += 1;
+                if Some(byte) == closes {
+                    open.pop();
+                } else if byte == b',' {
+                    expect = if closes == Some(b'}') { Expect::Key } else { Expect::Value };
+                } else {
+                    return Err(JsonError::new(at - 1, "expected a comma or the end"));
+                }
+            }
+        }
+        if open.is_empty() && matches!(expect, Expect::Next) {
+            return Ok(at);
+        }
+    }
+}
+
+fn check_scalar(bytes: &[u8], at: usize, first: u8) -> Result<usize, JsonError> {
+    match first {
+        b'"' => check_string(bytes, at),
+        b'-' | b'0'..=b'9' => check_number(bytes, at),
+        b't' => check_word(bytes, at, b"true"),
+        b'f' => check_word(bytes, at, b"false"),
+        b'n' => check_word(bytes, at, b"null"),
+        _ => Err(JsonError::new(at, "expected a value")),
+    }
+}
+
+fn check_word(bytes: &[u8], at: usize, word: &[u8]) -> Result<usize, JsonError> {
+    if bytes.get(at..).unwrap_or_default().starts_with(word) {
+        Ok(at + word.len())
+    } else {
+        Err(JsonError::new(at, "expected a value"))
+    }
+}
+
+fn skip_digits(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
+    if !bytes.get(at).is_some_and(u8::is_ascii_digit) {
+        return Err(JsonError::new(at, "expected a digit"));
+    }
+    while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    Ok(at)
+}
+
+fn check_number(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
+    if bytes.get(at) == Some(&b'-') {
+        at += 1;
+    }
+    if bytes.get(at) == Some(&b'0') {
+        at += 1;
+    } else {
+        at = skip_digits(bytes, at)?;
+    }
+    if bytes.get(at) == Some(&b'.') {
+        at = skip_digits(bytes, at + 1)?;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        at += 1;
+        if matches!(bytes.get(at), Some(b'+' | b'-')) {
+            at += 1;
+        }
+        at = skip_digits(bytes, at)?;
+    }
+    Ok(at)
+}
+
+fn check_string(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
+    let mut at = start + 1;
+    loop {
+        at += plain_len(bytes.get(at..).unwrap_or_default());
+        match bytes.get(at) {
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') => match bytes.get(at + 1) {
+                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => at += 2,
+                Some(b'u') => {
+                    let digits = bytes.get(at + 2..at + 6).unwrap_or_default();
+                    if digits.len() != 4 || !digits.iter().all(u8::is_ascii_hexdigit) {
+                        return Err(JsonError::new(at, "bad unicode escape"));
+                    }
+                    at += 6;
+                }
+                _ => return Err(JsonError::new(at, "bad escape")),
+            },
+            Some(_) => return Err(JsonError::new(at, "control character in a string")),
+            None => return Err(JsonError::new(start, "unterminated string")),
+        }
+    }
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// How many bytes come before the first quote, backslash or control character.
+///
+/// Eight bytes at a time: a byte below `n` borrows from its high bit in `word − n·ONES`. A borrow
+/// can mark later bytes wrongly, never earlier ones, so the first mark is exact.
+fn plain_len(bytes: &[u8]) -> usize {
+    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;
+    let mut at = 0;
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let word = u64::from_le_bytes(*chunk);
+        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+        let marks = quote | backslash | below(word, 0x20);
+        if marks != 0 {
+            return at + (marks.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest
+        .iter()
+        .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+        .unwrap_or(rest.len())
+}

@@ -1,0 +1,214 @@
+//! The scanner against `serde_json` as an independent judge.
+
+use proptest::prelude::*;
+
+use super::{Json, Kind, write_number, write_str, write_units};
+
+#[test]
+fn accepts_and_refuses_what_json_parse_does() {
+    let good = [
+        "null",
+        " true ",
+        "-0",
+        "0.5e+10",
+        "1E5",
+        "\"\"",
+        "\"\\u00e9\\ud83d\"",
+        "[]",
+        "{}",
+        "[1,[2,{\"a\":[]}],\"x\"]",
+        "{\"a\":{},\"a\":[]}",
+        "\t\r\n{ \"a\" : 1 , \"b\" : 2 }\n",
+    ];
+    for text in good {
+        assert!(Json::parse(text).is_ok(), "{text}");
+    }
+    let bad = [
+        "",
+        " ",
+        "nul",
+        "+1",
+        "01",
+        "1.",
+        ".5",
+        "1e",
+        "-",
+        "\"",
+        "\"\n\"",
+        "\"\\x\"",
+        "\"\\u12g4\"",
+        "\"\\u12",
+        "[1,]",
+        "[,1]",
+        "{,}",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{a:1}",
+        "[1 2]",
+        "[1}",
+        "{]",
+        "1 2",
+        "\u{feff}1",
+        "\u{a0}1",
+        "[\"\u{1}\"]",
+    ];
+    for text in bad {
+        assert!(Json::parse(text).is_err(), "{text}");
+        assert!(serde_json::from_str::<serde_json::Value>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn depth_is_bounded_by_memory_alone() {
+    let depth = 200_000;
+    let text = "[".repeat(depth) + &"]".repeat(depth);
+    let value = Json::parse(&text).unwrap();
+    assert_eq!(value.elements().unwrap().count(), 1);
+    assert!(Json::parse(&"[".repeat(depth)).is_err());
+}
+
+#[test]
+fn members_keep_order_and_duplicates_and_get_takes_the_last() {
+    let value = Json::parse(r#" {"b" : 1, "\u0061":[1,{"x":"}"}], "b":"two" } "#).unwrap();
+    let keys: Vec<_> = value.members().unwrap().map(|member| member.key.raw()).collect();
+    assert_eq!(keys, ["b", "\\u0061", "b"]);
+    assert_eq!(value.get("b").unwrap().text(), "\"two\"");
+    assert_eq!(value.path(&["a"]).unwrap().text(), r#"[1,{"x":"}"}]"#);
+    assert_eq!(value.get("c"), None);
+    assert_eq!(Json::parse("[1]").unwrap().get("b"), None);
+}
+
+#[test]
+fn numbers_are_javascript_numbers() {
+    let integer = |text| Json::parse(text).unwrap().as_safe_integer();
+    assert_eq!(integer("1.0"), Some(1));
+    assert_eq!(integer("1e3"), Some(1000));
+    assert_eq!(integer("-0"), Some(0));
+    assert_eq!(integer("9007199254740991"), Some(9_007_199_254_740_991));
+    assert_eq!(integer("9007199254740992"), None);
+    assert_eq!(integer("1.5"), None);
+    assert_eq!(integer("1e400"), None);
+    assert_eq!(integer("\"1\""), None);
+    assert_eq!(Json::parse("-0").unwrap().as_natural(), None);
+    assert_eq!(Json::parse("7").unwrap().as_natural(), Some(7));
+    assert_eq!(Json::parse("1e400").unwrap().as_f64(), Some(f64::INFINITY));
+}
+
+#[test]
+fn strings_are_code_units() {
+    let string = Json::parse(r#""a\ud83d\ude00\ud83d\n\u0000é""#).unwrap().as_str().unwrap();
+    assert_eq!(string.utf16_len(), 7);
+    assert_eq!(string.decode(), None);
+    assert_eq!(string.decode_lossy(), "a😀\u{fffd}\n\0é");
+    let mut out = String::new();
+    write_units(&mut out, string.units());
+    assert_eq!(out, r#""a😀\ud83d\n\u0000é""#);
+    assert_eq!(Json::parse(r#""\u0041b""#).unwrap().as_str().unwrap(), "Ab");
+}
+
+#[test]
+fn truthiness_is_javascripts() {
+    let truthy = |text| Json::parse(text).unwrap().is_truthy();
+    for text in ["true", "1", "-1e-3", "\"false\"", "\" \"", "[]", "{}"] {
+        assert!(truthy(text), "{text}");
+    }
+    for text in ["false", "0", "-0", "0.0", "\"\"", "null"] {
+        assert!(!truthy(text), "{text}");
+    }
+}
+
+#[test]
+fn numbers_print_as_javascript_prints_them() {
+    let cases = [
+        (1.0, "1"),
+        (1000.0, "1000"),
+        (-0.0, "0"),
+        (1e21, "1e+21"),
+        (1.5e300, "1.5e+300"),
+        (123_456_789_012_345_680_000.0, "123456789012345680000"),
+        (1e-6, "0.000001"),
+        (1e-7, "1e-7"),
+        (-1.25e-9, "-1.25e-9"),
+        (0.1, "0.1"),
+        (4.435_375_000_000_022, "4.435375000000022"),
+        (f64::INFINITY, "null"),
+        (9_007_199_254_740_993.0, "9007199254740992"),
+    ];
+    for (number, printed) in cases {
+        let mut out = String::new();
+        write_number(&mut out, number);
+        assert_eq!(out, printed);
+    }
+}
+
+fn arbitrary_json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        any::<f64>().prop_map(Into::into),
+        ".{0,40}".prop_map(Into::into),
+    ];
+    leaf.prop_recursive(5, 64, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(serde_json::Value::Array),
+            prop::collection::vec((".{0,12}", inner), 0..6)
+                .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// Rebuilds a value from spans alone.
+fn rebuild(value: Json<'_>) -> serde_json::Value {
+    match value.kind() {
+        Kind::Object => value
+            .members()
+            .unwrap()
+            .map(|member| (member.key.decode_lossy().into_owned(), rebuild(member.value)))
+            .collect(),
+        Kind::Array => value.elements().unwrap().map(rebuild).collect(),
+        Kind::String => value.as_str().unwrap().decode_lossy().into_owned().into(),
+        _ => serde_json::from_str(value.text()).unwrap(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn spans_rebuild_the_value(value in arbitrary_json(), pretty in any::<bool>()) {
+        let text = if pretty {
+            serde_json::to_string_pretty(&value).unwrap()
+        } else {
+            value.to_string()
+        };
+        prop_assert_eq!(rebuild(Json::parse(&text).unwrap()), value);
+    }
+
+    #[test]
+    fn judges_mutated_text_as_serde_does(value in arbitrary_json(), at in any::<prop::sample::Index>(), with in "[ -~]") {
+        let mut text: Vec<char> = value.to_string().chars().collect();
+        let at = at.index(text.len());
+        text[at] = with.chars().next().unwrap();
+        let text: String = text.into_iter().collect();
+        // serde_json refuses numbers past the double range, which JSON.parse takes as infinite.
+        let serde = serde_json::from_str::<Box<serde_json::value::RawValue>>(&text);
+        prop_assert_eq!(Json::parse(&text).is_ok(), serde.is_ok(), "{}", text);
+    }
+
+    #[test]
+    fn never_panics_on_text(text in ".{0,200}") {
+        if let Ok(value) = Json::parse(&text) {
+            let _ = (value.members().map(Iterator::count), value.elements().map(Iterator::count));
+        }
+    }
+
+    #[test]
+    fn written_strings_read_back(text in ".{0,60}") {
+        let mut out = String::new();
+        write_str(&mut out, &text);
+        prop_assert_eq!(&out, &serde_json::to_string(&text).unwrap().replace("\\u007f", "\u{7f}"));
+        let literal = Json::parse(&out).unwrap().as_str().unwrap();
+        prop_assert_eq!(literal.decode().unwrap(), text.as_str());
+        prop_assert_eq!(literal.utf16_len(), text.encode_utf16().count());
+    }
+}

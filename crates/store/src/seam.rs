@@ -1,0 +1,310 @@
+//! The seam: what every backend offers, and what every user of a store relies on.
+//!
+//! A [`SessionStore`] knows sessions by id; a [`SessionHandle`] is one session held open, to read
+//! or to write. Both are object-safe, so that a program can be written against
+//! `dyn SessionStore` and take whichever backend its user names.
+//!
+//! ## What holds for every backend
+//!
+//! - **One writer.** At most one write handle of a session exists, across processes where the
+//!   backend is shared between processes. Readers need no permission and never wait for a writer.
+//! - **Acknowledged means kept.** Once [`append`](SessionHandle::append) has returned, the events
+//!   survive a crash of the process and of the machine.
+//! - **All or nothing.** A batch is stored whole or not at all. A torn tail never reaches a reader.
+//! - **Order.** Event `i` of a log has seq `i`. Mutations of one handle take effect in the order
+//!   of the calls; a failed one does not stop the next.
+//! - **Fresh and monotonic reads.** A read that starts after an append has returned sees it,
+//!   through any handle of the same store. What one handle has shown once it never takes back: a
+//!   log that got shorter is an error.
+//! - **Starting is committing.** Dropping the future of a mutation that has started does not undo
+//!   it. Cancelling through [`Cancel`] works up to the moment an operation takes effect.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
+
+use crate::error::{
+    AppendError, CloseError, CreateError, FlushError, FlushStoreError, ListError, OpenError,
+    ReadError, StatError,
+};
+
+/// Session logs, by id.
+#[async_trait]
+pub trait SessionStore: fmt::Debug + Send + Sync {
+    /// Reserves a new session and returns the handle that owns it.
+    ///
+    /// Nothing is stored yet: the session is *pending*. This store shows it; no other process
+    /// does. The first [`append`](SessionHandle::append) or [`flush`](SessionHandle::flush) stores
+    /// it; closing the handle before that erases it without a trace, and its id is free again.
+    ///
+    /// # Errors
+    ///
+    /// `already_exists` for an id that is pending or stored.
+    async fn create(
+        &self,
+        header: SessionHeader,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn SessionHandle>, CreateError>;
+
+    /// Opens a stored session, or one that is pending in this store.
+    ///
+    /// Opening to write claims the session first, then reads and checks the whole log; a failure
+    /// gives the claim back.
+    ///
+    /// # Errors
+    ///
+    /// `not_found`; `already_owned` when someone else holds the session open to write;
+    /// `format_unsupported` and `corrupt` for a log that cannot be faithfully read.
+    async fn open(
+        &self,
+        id: &SessionId,
+        access: Access,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn SessionHandle>, OpenError>;
+
+    /// What is known of a session without reading its events; `None` when there is no such session.
+    ///
+    /// # Errors
+    ///
+    /// `format_unsupported` for a log of another format version, `corrupt` for a header that
+    /// cannot be read or names another session.
+    async fn stat(&self, id: &SessionId, cancel: &Cancel)
+    -> Result<Option<SessionStat>, StatError>;
+
+    /// One page of the sessions in this store, newest first, ties by id.
+    ///
+    /// One session that cannot be read never hides the others: it is listed with its state and the
+    /// reason.
+    ///
+    /// # Errors
+    ///
+    /// `io` when the store itself cannot be read.
+    async fn list(&self, query: &ListQuery, cancel: &Cancel) -> Result<SessionList, ListError>;
+
+    /// Makes everything that any write handle of this store has accepted durable.
+    ///
+    /// # Errors
+    ///
+    /// Every failure, after every handle was tried.
+    async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError>;
+}
+
+/// One session, held open.
+///
+/// Dropping a handle gives its ownership back; [`close`](SessionHandle::close) does the same and
+/// reports what went wrong.
+#[async_trait]
+pub trait SessionHandle: fmt::Debug + Send + Sync {
+    /// The session's id.
+    fn id(&self) -> &SessionId;
+
+    /// The session's header, as it was when the handle was opened.
+    fn header(&self) -> &SessionHeader;
+
+    /// What the handle may do.
+    fn access(&self) -> Access;
+
+    /// The events in a range of the log; fewer, or none, where the log ends before the range does.
+    ///
+    /// # Errors
+    ///
+    /// `handle_closed`; `not_found` when a pending session was erased; `log_shrank` when the log is
+    /// shorter than this handle has shown before; `format_unsupported` and `corrupt`.
+    async fn read(&self, range: EventRange, cancel: &Cancel) -> Result<Vec<Event>, ReadError>;
+
+    /// Appends a batch and returns the seq that the next event must carry.
+    ///
+    /// The events must carry consecutive seqs from the end of the log on. An empty batch is no
+    /// change. The batch counts from the moment this returns, and is on disk then.
+    ///
+    /// # Errors
+    ///
+    /// `seq_mismatch`, naming the expected seq: nothing was stored; `read_only`; `handle_closed`;
+    /// `ownership_lost` when someone else changed the log: nothing was stored, close this handle
+    /// and open the session again; `poisoned` after a failed sync, when nobody can say what is on
+    /// disk: close and open again; `io` for a write that failed and was rolled back: it may be
+    /// tried again.
+    async fn append(&self, events: Vec<Event>, cancel: &Cancel) -> Result<Seq, AppendError>;
+
+    /// Makes everything accepted so far durable; stores a pending session without events.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](SessionHandle::append), without `seq_mismatch`.
+    async fn flush(&self, cancel: &Cancel) -> Result<(), FlushError>;
+
+    /// Finishes what was asked for before, then gives the session back.
+    ///
+    /// From the moment of the call every other operation is refused. Calling it again waits for
+    /// the same end and has the same outcome. Ownership is given back even when this fails.
+    ///
+    /// # Errors
+    ///
+    /// What kept earlier operations from being finished.
+    async fn close(&self) -> Result<(), CloseError>;
+}
+
+/// What a handle may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read, whoever writes.
+    Read,
+    /// Read and append, alone.
+    Write,
+}
+
+/// A range of events by their index, which is their seq.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRange {
+    /// The first event wanted.
+    pub offset: u64,
+    /// How many are wanted at most; all to the end when absent.
+    pub length: Option<u64>,
+}
+
+impl EventRange {
+    /// The whole log.
+    pub const ALL: Self = Self { offset: 0, length: None };
+
+    /// From this event to the end.
+    #[must_use]
+    pub fn from(offset: Seq) -> Self {
+        Self { offset: offset.0, length: None }
+    }
+}
+
+/// What is known of a session without reading its events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionStat {
+    /// The session's header.
+    pub header: SessionHeader,
+    /// Which state of the log this was.
+    pub revision: Revision,
+    /// How many events the log holds, where the backend can tell without reading them.
+    pub event_count: Option<u64>,
+    /// How many bytes the log takes in storage, where it has a file of its own.
+    pub size_bytes: Option<u64>,
+    /// When the log last changed, in milliseconds since the epoch, as the storage reports it.
+    pub modified_at: Option<i64>,
+}
+
+/// Names one state of one log: while two are equal the log has not changed in between.
+///
+/// Unequal revisions say nothing. Revisions of different sessions or stores cannot be compared.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Revision(String);
+
+impl Revision {
+    /// A revision spelled by a backend.
+    #[must_use]
+    pub fn new(token: String) -> Self {
+        Self(token)
+    }
+
+    /// The spelling.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which sessions to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListQuery {
+    /// Where the page before this one ended: [`SessionList::cursor`] of that page.
+    pub cursor: Option<String>,
+    /// How many entries at most; all when absent.
+    pub limit: Option<usize>,
+    /// Only sessions of this directory.
+    pub cwd: Option<String>,
+    /// Only sessions in one of these states; in any when empty.
+    pub states: Vec<SessionState>,
+}
+
+/// One page of a listing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionList {
+    /// The sessions, newest first.
+    pub entries: Vec<SessionEntry>,
+    /// Where the next page starts; absent on the last one.
+    pub cursor: Option<String>,
+}
+
+/// One session in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionEntry {
+    /// The session's id, from its header or, where that cannot be read, from where it is stored.
+    pub id: SessionId,
+    /// What is known of it; absent where the header cannot be read.
+    pub stat: Option<SessionStat>,
+    /// Whether it can be read, as far as the header and the storage tell.
+    pub state: SessionState,
+    /// Why it is in another state than [`SessionState::Ok`], in one sentence.
+    pub reason: Option<String>,
+}
+
+/// Whether a listed session can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SessionState {
+    /// It can.
+    Ok,
+    /// What is stored does not make a session.
+    Damaged,
+    /// It was written by a newer build.
+    Newer,
+    /// It is someone else's, in a form this store does not serve.
+    Foreign,
+}
+
+impl SessionState {
+    /// The name on the wire and on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Damaged => "damaged",
+            Self::Newer => "newer",
+            Self::Foreign => "foreign",
+        }
+    }
+}
+
+/// Lets an operation be called off before it takes effect.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Option<CancellationToken>);
+
+impl Cancel {
+    /// Never calls anything off.
+    #[must_use]
+    pub fn never() -> Self {
+        Self(None)
+    }
+
+    /// Whether the operation has been called off.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.as_ref().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Returns once the operation is called off; never, when nothing can do that.
+    pub async fn cancelled(&self) {
+        match &self.0 {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl From<CancellationToken> for Cancel {
+    fn from(token: CancellationToken) -> Self {
+        Self(Some(token))
+    }
+}
