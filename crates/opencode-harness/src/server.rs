@@ -2,10 +2,11 @@
 
 use std::{
     fmt, fs,
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::Stdio,
     sync::atomic::{AtomicU16, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -113,6 +114,12 @@ impl OpenCode {
     /// waits until they are gone. Connections to it are refused from then on.
     pub fn kill(&mut self) {
         self.server = None;
+        // A tool that was being started just then holds the listening socket a moment longer.
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let deadline = Instant::now() + PROBE * 10;
+        while TcpStream::connect_timeout(&address, PROBE).is_ok() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Starts the server again, on the same data and the same port, and waits until it answers.

@@ -56,7 +56,7 @@ async fn a_turn_survives_kill_and_restart() {
     server.kill();
     assert!(matches!(server.full_list(&session).await, Err(HarnessError::NotRunning)));
     let refused = reqwest::get(format!("{address}/global/health")).await.unwrap_err();
-    assert!(refused.is_connect(), "{refused}");
+    assert!(refused.is_connect(), "{refused:?}");
 
     server.restart().await.unwrap();
     assert_eq!(server.base_url(), address);
