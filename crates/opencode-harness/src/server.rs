@@ -134,6 +134,32 @@ impl OpenCode {
         self.run().await
     }
 
+    /// Runs `opencode ARGUMENTS` beside the server, on its data, and returns what it printed.
+    ///
+    /// # Errors
+    ///
+    /// [`HarnessError::Failed`] when the command ends with a failure.
+    pub async fn run_cli(&self, arguments: &[&str]) -> Result<String, HarnessError> {
+        // Into a file: the command cuts what it writes into a pipe at 128 KiB.
+        let printed = self.home.scratch_file()?;
+        let errors = self.home.scratch_file()?;
+        let writer = |file: &NamedTempFile| {
+            file.reopen().map_err(HarnessError::io("open a scratch file for OpenCode's output"))
+        };
+        let mut command = self.home.opencode();
+        command.args(arguments).stdin(Stdio::null());
+        command.stdout(writer(&printed)?).stderr(writer(&errors)?);
+        let status = tokio::process::Command::from(command)
+            .kill_on_drop(true)
+            .status()
+            .await
+            .map_err(HarnessError::io("run the OpenCode command"))?;
+        if !status.success() {
+            return Err(failed("opencode", format!("ended with {status}"), errors.path()));
+        }
+        fs::read_to_string(printed.path()).map_err(HarnessError::io("read what OpenCode printed"))
+    }
+
     pub(crate) fn client(&self) -> Result<&Client, HarnessError> {
         self.server.as_ref().map(|_| &self.client).ok_or(HarnessError::NotRunning)
     }
@@ -170,32 +196,6 @@ impl OpenCode {
         }
         self.server = Some(server);
         Ok(())
-    }
-
-    /// Runs `opencode ARGUMENTS` beside the server, on its data, and returns what it printed.
-    ///
-    /// # Errors
-    ///
-    /// [`HarnessError::Failed`] when the command ends with a failure.
-    pub async fn run_cli(&self, arguments: &[&str]) -> Result<String, HarnessError> {
-        // Into a file: the command cuts what it writes into a pipe at 128 KiB.
-        let printed = self.home.scratch_file()?;
-        let errors = self.home.scratch_file()?;
-        let writer = |file: &NamedTempFile| {
-            file.reopen().map_err(HarnessError::io("open a scratch file for OpenCode's output"))
-        };
-        let mut command = self.home.opencode();
-        command.args(arguments).stdin(Stdio::null());
-        command.stdout(writer(&printed)?).stderr(writer(&errors)?);
-        let status = tokio::process::Command::from(command)
-            .kill_on_drop(true)
-            .status()
-            .await
-            .map_err(HarnessError::io("run the OpenCode command"))?;
-        if !status.success() {
-            return Err(failed("opencode", format!("ended with {status}"), errors.path()));
-        }
-        fs::read_to_string(printed.path()).map_err(HarnessError::io("read what OpenCode printed"))
     }
 }
 
