@@ -181,11 +181,14 @@ impl OpenCode {
             command.env("OPENCODE_SERVER_PASSWORD", password);
         }
         let log = self.home.log("opencode.log");
+        let printed_before = self.log().len();
         let mut server = Tethered::start_kept(&command, &log)
             .map_err(HarnessError::io("start the OpenCode server"))?;
 
         let deadline = Instant::now() + START;
-        while !self.client.healthy(PROBE).await {
+        // Its own word first: another process that took the port would be healthy too.
+        let listens = || self.log().get(printed_before..).unwrap_or_default().contains("listening");
+        while !(listens() && self.client.healthy(PROBE).await) {
             if let Some(status) = server.ended() {
                 return Err(failed("opencode serve", format!("ended with {status}"), &log));
             }
