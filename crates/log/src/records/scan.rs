@@ -32,7 +32,8 @@ const EXPANSION: usize = 64;
 pub struct RecordScan {
     next: Seq,
     events: Vec<Event>,
-    /// How much text the events not yet taken may still need.
+    /// How much text the events not yet taken may need, and how much of that is left.
+    limit: usize,
     room: usize,
     lines: u64,
     bytes: u64,
@@ -71,7 +72,8 @@ pub enum Problem {
         /// Which line.
         line: u64,
     },
-    /// The events not yet taken need more text than [`MAX_EVENT_BYTES`] and 64 times what was fed.
+    /// The events not yet taken need more text than [`MAX_EVENT_BYTES`] (or the bound that was
+    /// [set](RecordScan::with_limit)) and 64 times what was fed.
     ///
     /// A row of a few megabytes can be made to stand for terabytes. This is a bound of the reader,
     /// not damage to the log: never drop what comes after it.
@@ -89,6 +91,7 @@ impl RecordScan {
         Self {
             next,
             events: Vec::new(),
+            limit: MAX_EVENT_BYTES,
             room: MAX_EVENT_BYTES,
             lines: 0,
             bytes: 0,
@@ -97,6 +100,14 @@ impl RecordScan {
             problem: None,
             turn_ends_after: false,
         }
+    }
+
+    /// The same scan with another bound for [`Problem::TooLong`] than [`MAX_EVENT_BYTES`].
+    #[must_use]
+    pub fn with_limit(mut self, bytes: usize) -> Self {
+        self.limit = bytes;
+        self.room = bytes;
+        self
     }
 
     /// Reads the lines of the next part of the log.
@@ -159,7 +170,7 @@ impl RecordScan {
 
     /// The events accepted since the last call, in order.
     pub fn take_events(&mut self) -> Vec<Event> {
-        self.room = MAX_EVENT_BYTES;
+        self.room = self.limit;
         std::mem::take(&mut self.events)
     }
 

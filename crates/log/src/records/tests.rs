@@ -220,6 +220,36 @@ fn a_record_that_stands_for_too_much_is_refused_and_not_dropped() {
 }
 
 #[test]
+fn the_bound_is_on_what_was_not_taken_and_grows_with_what_was_fed() {
+    let id = "i".repeat(1000);
+    let row = |seq: u64, members: usize| {
+        let (args, dt) = (vec!["\"\""; members].join(","), vec!["0"; members - 1].join(","));
+        format!(
+            "{{\"type\":\"tool-call-chunks\",\"seq0\":{seq},\"time0\":1,\"data\":{{\"turn\":1,\"step\":1,\"index\":0,\"dt\":[{dt}],\"id\":\"{id}\",\"args\":[{args}]}}}}\n"
+        )
+    };
+    // Each stands for about 15 KB more than 64 times its own text.
+    let rows = [row(0, 100), row(100, 100), row(200, 100)];
+    let mut taken = RecordScan::new(Seq(0)).with_limit(35_000);
+    let mut kept = RecordScan::new(Seq(0)).with_limit(35_000);
+    for row in &rows {
+        taken.feed(&row.as_str().into());
+        kept.feed(&row.as_str().into());
+        assert_eq!(taken.take_events().len(), 100);
+    }
+    assert_eq!(taken.problem(), None);
+    assert_eq!(kept.problem(), Some(&Problem::TooLong { line: 3 }));
+    assert_eq!(kept.accepted_lines(), 2);
+
+    let mut alone = RecordScan::new(Seq(0)).with_limit(0);
+    alone.feed(&rows[0].as_str().into());
+    assert_eq!(alone.committed(), Err(&Problem::TooLong { line: 1 }));
+    let mut among_others = RecordScan::new(Seq(0)).with_limit(0);
+    among_others.feed(&(rows[0].clone() + &line("x", 100).repeat(400)).into());
+    assert_eq!(among_others.take_events().len(), 101);
+}
+
+#[test]
 fn ranges_are_written_out_in_place() {
     let event = |seq: u64, list: &str| {
         format!(
