@@ -2,8 +2,16 @@
 //!
 //! Events go in, in order; records in the shape of OpenCode's message list come out at any time.
 
+mod assistant;
+mod attempt;
+mod calls;
+mod command;
+mod compaction;
+mod failure;
 mod record;
 mod render;
+mod tool;
+mod turn;
 mod user;
 
 use std::collections::HashMap;
@@ -11,8 +19,12 @@ use std::collections::HashMap;
 use turnkeep_log::{Event, Seq, SessionId, Text, json::JsonText};
 
 use self::{
+    assistant::Route,
+    calls::{Calls, Shown},
+    compaction::Compaction,
     record::{Around, Body, Record},
     render::{cut, spell, string},
+    turn::{Turn, named},
     user::User,
 };
 
@@ -29,6 +41,16 @@ pub struct Fold {
     shown: usize,
     /// Records by id.
     ids: HashMap<String, usize>,
+    turn: Option<Turn>,
+    /// The model request that chunks belong to, or whose message is still to come.
+    attempt: Option<usize>,
+    calls: Calls,
+    /// Commands without their end, by id.
+    commands: HashMap<String, usize>,
+    compactions: HashMap<String, Compaction>,
+    /// Workflows that run, by id, with the call that started them.
+    workflows: HashMap<String, Shown>,
+    route: Route,
     title: Option<String>,
     last_prompt_at: Option<i64>,
     blank: bool,
@@ -53,6 +75,13 @@ impl Fold {
             records: Vec::new(),
             shown: 0,
             ids: HashMap::new(),
+            turn: None,
+            attempt: None,
+            calls: Calls::default(),
+            commands: HashMap::new(),
+            compactions: HashMap::new(),
+            workflows: HashMap::new(),
+            route: Route { provider: Text::from(""), model: Text::from("") },
             title: None,
             last_prompt_at: None,
             blank: true,
@@ -67,13 +96,31 @@ impl Fold {
         }
         self.next = event.seq().plus(1);
         match event.event_type() {
+            "assistant/chunk" => self.chunk(event),
+            "assistant/message" => self.assistant_message(event),
+            "tool/call" => self.tool_call(event),
+            "tool/result" => self.tool_result(event),
             "user/message" => self.user_message(event),
+            "turn/start" => self.turn_start(event),
+            "turn/end" => self.turn_end(event),
+            "step/start" => self.step_start(),
+            "step/end" => self.step_end(event),
+            "llm/retry" | "llm/retry-started" => self.retry(event),
+            "request/header" => self.route(event.data().path(&["header", "config"])),
+            "request/context" => self.route(Some(event.data())),
+            "command/run" => self.command_run(event),
+            "command/done" => self.command_done(event),
+            "compaction/start" => self.compaction_start(event),
+            "compaction/summary" => self.compaction_summary(event),
+            "compaction/end" => self.compaction_end(event),
+            "tool-workflow/run-start" => self.workflow_start(event),
+            "tool-workflow/agent-start" => self.workflow_agent(event),
+            "tool-workflow/run-end" => self.workflow_end(event),
             "session/title" => {
                 if let Some(title) = string(event.data(), "title") {
                     self.title = Some(title.decode_lossy().into_owned());
                 }
             }
-            "turn/start" => self.blank = false,
             _ => {}
         }
     }
@@ -160,15 +207,36 @@ impl Fold {
         at
     }
 
+    fn show(&mut self, at: usize) {
+        if let Some(record) = self.records.get_mut(at).filter(|record| !record.shown) {
+            record.shown = true;
+            self.shown += 1;
+        }
+    }
+
+    fn hide(&mut self, at: usize) {
+        if let Some(record) = self.records.get_mut(at).filter(|record| record.shown) {
+            record.shown = false;
+            self.shown -= 1;
+        }
+    }
+
     fn user_message(&mut self, event: &Event) {
         let user = User::new(event);
-        if user.authored() {
+        let authored = user.authored();
+        if authored {
             self.last_prompt_at = Some(event.time());
         }
-        let (id, key) = match string(event.data(), "id").filter(|id| !id.is_empty()) {
-            Some(id) => (cut(event, id.raw()), id.decode_lossy().into_owned()),
+        if self.is_checkpoint(event) {
+            return;
+        }
+        let (id, key) = match named(event.data(), "id") {
+            Some((id, key)) => (cut(event, id.raw()), key),
             None => (Text::from(format!("user:{}", event.seq())), format!("user:{}", event.seq())),
         };
-        self.add(event, id, key, true, Body::User(user));
+        let at = self.add(event, id, key, true, Body::User(user));
+        if let (Some(turn), Some(record)) = (&mut self.turn, self.records.get(at)) {
+            turn.prompt(&record.id, authored);
+        }
     }
 }
