@@ -117,32 +117,25 @@ impl Assistant {
         let Some(kind) = string(reason, "kind") else { return };
         let failure = reason.get("failure").unwrap_or(reason);
         match kind.plain() {
-            Some("error") => {
-                self.fail(failure::failed(failure, &self.route.provider), event.time());
-            }
+            Some("error") => self.error = Some(failure::failed(failure, &self.route.provider)),
             Some("aborted") => {
                 let message = string(failure, "message").map_or("Aborted", JsonStr::raw);
-                self.fail(failure::aborted(message), event.time());
+                self.error = Some(failure::aborted(message));
             }
             Some("max-tokens") => self.finish = Some(Text::from("length")),
             _ => self.finish = Some(cut(event, kind.raw())),
         }
     }
 
-    /// Ends a request that failed; nothing of it will be answered any more.
-    pub(super) fn fail(&mut self, error: Text, at: i64) {
+    /// Gives up a request, since another one takes its place: nothing of it will be answered.
+    pub(super) fn retry(&mut self, failure: Json<'_>, at: i64) {
         if let Content::Streamed { over, .. } = &mut self.content {
             *over = true;
         }
-        self.error = Some(error);
-        self.close(at);
-    }
-
-    /// Gives up a request that another one takes the place of.
-    pub(super) fn retry(&mut self, failure: Json<'_>, at: i64) {
         if self.error.is_none() {
-            self.fail(failure::failed(failure, &self.route.provider), at);
+            self.error = Some(failure::failed(failure, &self.route.provider));
         }
+        self.close(at);
     }
 
     /// Takes the message that the request came to. Says which calls were not known before.
@@ -174,7 +167,7 @@ impl Assistant {
         self.completed.get_or_insert(at);
     }
 
-    /// Its turn is over.
+    /// Its turn is over, or another request has taken its place.
     pub(super) fn close(&mut self, at: i64) {
         self.complete(at);
         self.closed.get_or_insert(at);

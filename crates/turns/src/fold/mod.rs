@@ -1,6 +1,43 @@
 //! From the events of a session log to the records of its transcript.
 //!
-//! Events go in, in order; records in the shape of OpenCode's message list come out at any time.
+//! Events go in, in order; records in the shape of OpenCode's message list, `{info, parts}`, come
+//! out at any time. A record has the place of its first event, for good: times go back in real
+//! logs, seqs do not. The transcript is what happened, not what the model is told of it, so
+//! nothing that a person has seen goes away when the model's view is cut down.
+//!
+//! | event | what it makes |
+//! |---|---|
+//! | `user/message` | A user record under the message's own id. Text becomes a `text` part, an image a `file` part without `url`: the log has a reference only, kept as `attachmentId`. Parts of a message that no person wrote are `synthetic`, and there is one at least, so that it does not count as a prompt. |
+//! | `assistant/chunk` | An answer, `asst:<seq of the request's first chunk>`, assembled from what has streamed in. It is shown from its first block on. |
+//! | `assistant/message` | The same answer, settled: under the same id, its blocks as the message has them. A message without chunks is an answer under its own seq. |
+//! | `llm/retry`, another chunk after `finish` | The request so far has come to nothing. What it showed stays, with its error; without any block there is no record of it, unless its turn ends with it. |
+//! | `tool/call`, `tool/result` | The state of the part that asked for the call. The first result stands: one that replaces it is for the model. Without a result by the end of its turn the call was cut short. |
+//! | `step/end` | Its answers are complete. They show why they finished from then on. |
+//! | `turn/end` | How the turn's last answer ended: `finish`, or `error` when it failed or was stopped. A turn that failed before anything streamed in gets an answer without parts that says so. |
+//! | `command/run` of a person | A user record `command:<id>` with the line that was typed; the text of its `command/done` is a second, synthetic part. |
+//! | `compaction/start` … `end` | A user record `compaction:<id>` with one `compaction` part and the answer `compaction:<id>:summary` with the summary's text, once the compaction has taken effect. The message that tells the model of it is left out. |
+//! | `request/header`, `request/context` | Who is asked, which an answer says before its message does. |
+//! | `tool-workflow/…` | `metadata.sessionId` on the part of the call that started the workflow, when no other call ran at the time. |
+//! | `session/title` | The title. |
+//!
+//! Every other event makes nothing, and so does one whose payload is not what it should be: a log
+//! can be read as far as it makes sense.
+//!
+//! # What changes while a log grows
+//!
+//! A record that is shown stays shown and keeps its id and its place; so does a part, except that
+//! what streamed in and is not in the message goes. What is in them may change until the turn is
+//! over, and in a call's part when a result comes later still. Two kinds of record are shown after
+//! their place has been passed: a request that came to nothing, when its turn ends with it, and a
+//! compaction, when it takes effect. One goes away: a compaction that failed after its message to
+//! the model had been logged.
+//!
+//! # Starting in the middle
+//!
+//! Between two turns a fold needs little of what came before: the next seq, the title, the last
+//! prompt's time, who is asked, and what has no end yet: calls, commands, workflows and
+//! compactions, whose records a late end would still change. The ids in use are needed only to
+//! number repeated ones, which intact logs do not have.
 
 mod assistant;
 mod attempt;
@@ -14,6 +51,9 @@ mod tool;
 mod turn;
 mod user;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 
 use turnkeep_log::{Event, Seq, SessionId, Text, json::JsonText};
@@ -23,7 +63,7 @@ use self::{
     calls::{Calls, Shown},
     compaction::Compaction,
     record::{Around, Body, Record},
-    render::{cut, spell, string},
+    render::{cut, replaces, spell, string},
     turn::{Turn, named},
     user::User,
 };
@@ -31,7 +71,24 @@ use self::{
 /// The transcript of one session, folded from its log as far as it has been pushed.
 ///
 /// Pushing costs what reading the event's payload costs, once; records are rendered only when they
-/// are asked for.
+/// are asked for. Payloads are kept as slices of the events' texts.
+///
+/// ```
+/// use turnkeep_log::{Event, SessionId, Text};
+/// use turnkeep_turns::Fold;
+///
+/// let session = SessionId::new("s1").ok_or("empty")?;
+/// let mut fold = Fold::new(&session);
+/// fold.push(&Event::parse(&Text::from(
+///     r#"{"type":"user/message","seq":0,"time":5,"data":{"id":"u1","role":"user",
+///     "content":[{"type":"text","text":"hello"}],"source":{"kind":"user"}}}"#,
+/// ))?);
+///
+/// let page = fold.page(None, 10);
+/// assert_eq!(page.rows[0].1.json().path(&["info", "id"]).map(|id| id.text()), Some("\"u1\""));
+/// assert!(!page.more);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Fold {
     /// The inside of the literal that spells the session's id.
     session: String,
@@ -161,8 +218,8 @@ impl Fold {
         self.blank
     }
 
-    /// The newest `limit` records whose first event lies before `before`; all of them may be asked
-    /// for without one.
+    /// The newest `limit` records whose first event lies before `before`, which is the position a
+    /// cursor holds; without it, the newest of all.
     #[must_use]
     pub fn page(&self, before: Option<Seq>, limit: usize) -> FoldPage {
         let end = before.map_or(self.records.len(), |before| {
@@ -234,6 +291,10 @@ impl Fold {
             Some((id, key)) => (cut(event, id.raw()), key),
             None => (Text::from(format!("user:{}", event.seq())), format!("user:{}", event.seq())),
         };
+        // The same message, worded anew for the model: a person keeps what was said.
+        if replaces(event) && self.ids.contains_key(&key) {
+            return;
+        }
         let at = self.add(event, id, key, true, Body::User(user));
         if let (Some(turn), Some(record)) = (&mut self.turn, self.records.get(at)) {
             turn.prompt(&record.id, authored);

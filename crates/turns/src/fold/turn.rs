@@ -11,7 +11,7 @@ use super::{
     attempt::{Chunk, NewCall},
     calls::{Place, Shown},
     record::Body,
-    render::{cut, string},
+    render::{cut, replaces, string},
     tool::{Tool, call_id},
 };
 
@@ -130,10 +130,8 @@ impl Fold {
 
     pub(super) fn assistant_message(&mut self, event: &Event) {
         let place = Place::of(event.data());
-        let at = match self.attempt.take().filter(|&at| self.is_message_of(at, event, place)) {
-            Some(at) => at,
-            None => self.begin(event, place),
-        };
+        let open = self.attempt.filter(|&at| self.is_message_of(at, event, place));
+        let at = open.unwrap_or_else(|| self.begin(event, place));
         self.attempt = None;
         let Some(record) = self.records.get_mut(at) else { return };
         let created = record.created;
@@ -148,7 +146,7 @@ impl Fold {
 
     /// Whether the message is what this request came to. One that failed has a message only when
     /// it was interrupted, or when the message says that it was made of its chunks.
-    fn is_message_of(&mut self, at: usize, event: &Event, place: Place) -> bool {
+    fn is_message_of(&self, at: usize, event: &Event, place: Place) -> bool {
         let Some(record) = self.records.get(at) else { return false };
         let Body::Assistant(answer) = &record.body else { return false };
         let interrupted = event.data().get("interrupted").and_then(Json::as_bool) == Some(true);
@@ -171,7 +169,7 @@ impl Fold {
     /// Fills the part of the call. A result that replaces another one is how the model's view of
     /// an old output is cut down; a person keeps what there was.
     pub(super) fn tool_result(&mut self, event: &Event) {
-        if event.surface_op().is_some_and(|op| op.members().is_some()) {
+        if replaces(event) {
             return;
         }
         let Some(id) = call_id(event.data()) else { return };
@@ -220,8 +218,11 @@ impl Fold {
         }
     }
 
-    /// Begins an answer that is not shown yet.
+    /// Begins an answer that is not shown yet. One whose message has not come has none any more.
     fn begin(&mut self, event: &Event, place: Place) -> usize {
+        if let Some(last) = self.attempt.and_then(|at| self.assistant(at)) {
+            last.close(event.time());
+        }
         let parent = self.turn.as_ref().and_then(|turn| turn.prompt.clone());
         let at = self.answer(event, place, parent);
         self.attempt = Some(at);
@@ -257,9 +258,7 @@ impl Fold {
 
 /// The first of the events that the message says it was made of.
 fn first_source(event: &Event) -> Option<Seq> {
-    let first = event.source_event_seqs()?.elements()?.next()?;
-    let first = first.elements().map_or(Some(first), |mut range| range.next())?;
-    first.as_natural().map(Seq)
+    event.source_event_seqs()?.elements()?.next()?.as_natural().map(Seq)
 }
 
 /// The string that a member spells, with its literal's inside.
