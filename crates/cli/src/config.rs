@@ -85,7 +85,8 @@ impl Settings {
     }
 
     fn from_toml(text: &str) -> Result<Self, String> {
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| error.to_string())?;
         if let Some(wrong) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return Err(format!("unknown key `{wrong}`{}", nearest(wrong)));
         }
@@ -205,8 +206,7 @@ mod tests {
             ("PATH", "/bin"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let settings =
-            file.overlaid(Settings::from_environment(variables.into_iter()).unwrap());
+        let settings = file.overlaid(Settings::from_environment(variables.into_iter()).unwrap());
         assert_eq!(settings.store.as_deref(), Some("/b"));
         assert_eq!(settings.listen.as_deref(), Some("1.2.3.4:5"));
         assert_eq!(settings.scan_limit, Some(50));

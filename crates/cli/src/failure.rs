@@ -6,6 +6,7 @@ use turnkeep_host::kinds;
 use turnkeep_log::SessionId;
 use turnkeep_store::error::{
     AppendError, CloseError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
+    StoreError,
 };
 
 /// Why a command did not do what it was asked: one sentence, and what kind of trouble it is.
@@ -72,7 +73,16 @@ macro_rules! from_store {
     };
 }
 
-from_store!(CreateError, OpenError, StatError, ListError, ReadError, AppendError, FlushError);
+from_store!(
+    CreateError,
+    OpenError,
+    StatError,
+    ListError,
+    ReadError,
+    AppendError,
+    FlushError,
+    StoreError
+);
 
 impl From<CloseError> for Failure {
     fn from(error: CloseError) -> Self {

@@ -19,7 +19,9 @@ pub fn start(context: &Context, serving: bool) -> Result<(), Failure> {
             )));
         }
     };
-    let filter = EnvFilter::new(format!("warn,turnkeep={level},turnkeep_host={level},turnkeep_store={level}"));
+    let filter = EnvFilter::new(format!(
+        "warn,turnkeep={level},turnkeep_host={level},turnkeep_store={level}"
+    ));
     let builder = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     match context.settings.log_format.as_deref() {
         None | Some("text") => builder.init(),

@@ -2,8 +2,11 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use turnkeep_log::{SessionId, vocabulary::Vocabulary};
-use turnkeep_store::{Compression, JsonlOptions, JsonlStore, SessionStore};
+use turnkeep_log::{SessionId, Vocabulary};
+use turnkeep_store::{
+    SessionStore,
+    jsonl::{Compression, JsonlOptions, JsonlStore},
+};
 
 use crate::{
     config::{Settings, default_store},
@@ -14,13 +17,10 @@ use crate::{
 pub fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure> {
     let root = root(settings)?;
     let compression = match settings.compression.as_deref() {
-        None => Compression::Detect,
-        Some("zstd") => Compression::Zstd,
-        Some("none") => Compression::None,
+        None | Some("zstd") => Compression::Detect,
+        Some("none") => Compression::DetectElseNone,
         Some(other) => {
-            return Err(Failure::usage(format!(
-                "compression is `zstd` or `none`, not `{other}`"
-            )));
+            return Err(Failure::usage(format!("compression is `zstd` or `none`, not `{other}`")));
         }
     };
     let mut options = JsonlOptions { compression, ..JsonlOptions::new(root) };
@@ -28,13 +28,13 @@ pub fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure> {
         options.max_frame_bytes = limit;
     }
     options.vocabulary = vocabulary(settings);
-    let store = JsonlStore::open(options).map_err(|error| Failure::new(error.kind(), &error))?;
+    let store = JsonlStore::open(options)?;
     Ok(Arc::new(store))
 }
 
 /// The event types that the store's readers know.
 pub fn vocabulary(settings: &Settings) -> Vocabulary {
-    Vocabulary::standard().with(settings.vocabulary.iter().flatten().map(String::as_str))
+    Vocabulary::v0().with(settings.vocabulary.iter().flatten().cloned())
 }
 
 fn root(settings: &Settings) -> Result<PathBuf, Failure> {

@@ -88,7 +88,8 @@ impl Transcript {
             )
             .find(|told| !told.is_empty())
             .unwrap_or_default();
-        let line = format!("{} {}", printable(word(part, "tool")), printable(told).replace('\n', " "));
+        let line =
+            format!("{} {}", printable(word(part, "tool")), printable(told).replace('\n', " "));
         let line = line.trim_end();
         match word(state, "status") {
             "completed" => self.paint(DIM, &format!("▸ {line}")),
@@ -162,8 +163,14 @@ mod tests {
         });
         let drawn = Transcript::new(false).record(&record);
         let expected = [
-            "assistant", "  one", "  two", "  … thought", "  ✗ bash ls -l",
-            "  ▣ a.png  image/png  2×3  1.5 kB", "  ✗ interrupted", "",
+            "assistant",
+            "  one",
+            "  two",
+            "  … thought",
+            "  ✗ bash ls -l",
+            "  ▣ a.png  image/png  2×3  1.5 kB",
+            "  ✗ interrupted",
+            "",
         ];
         assert_eq!(drawn, expected);
     }

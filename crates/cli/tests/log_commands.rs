@@ -9,8 +9,8 @@ use support::{Bench, Lines, eventually, fixture, signal, text, turn};
 #[test]
 fn append_then_show_on_a_new_session() {
     let bench = Bench::new();
-    let appended =
-        bench.run_with_input(&["append", "new", "--create"], turn(1, "Hello?", "World!").as_bytes());
+    let appended = bench
+        .run_with_input(&["append", "new", "--create"], turn(1, "Hello?", "World!").as_bytes());
     assert!(appended.status.success(), "{appended:?}");
     assert_eq!(text(&appended.stdout), "6\n");
     let again = bench.run_with_input(&["append", "new"], turn(2, "More?", "No.").as_bytes());
@@ -103,8 +103,7 @@ fn a_bad_line_stops_the_append_and_loses_nothing_before_it() {
         assert_eq!(text(&bench.run(&["events", &id]).stdout).lines().count(), 6);
     }
     let unknown = b"{\"type\":\"acme/telemetry\",\"data\":1}\n";
-    let allowed =
-        bench.run_with_input(&["append", "new", "--create", "--allow-unknown"], unknown);
+    let allowed = bench.run_with_input(&["append", "new", "--create", "--allow-unknown"], unknown);
     assert_eq!(text(&allowed.stdout), "1\n");
     assert_eq!(bench.run(&["events", "new"]).status.code(), Some(5));
 }

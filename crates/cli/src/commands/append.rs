@@ -8,9 +8,8 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use turnkeep_log::{
-    Event, EventDraft, Seq, SessionHeader, SessionId, Text,
+    Event, EventDraft, Seq, SessionHeader, SessionId, Text, Vocabulary,
     gate::{self, GateError},
-    vocabulary::Vocabulary,
 };
 use turnkeep_store::{Access, Cancel, SessionHandle, SessionStore, error::OpenError};
 
@@ -38,7 +37,8 @@ pub async fn run(args: AppendArgs, context: &Context) -> Result<(), Failure> {
     let mut appender = Appender {
         handle: handle.as_ref(),
         id: &id,
-        known: (!args.allow_unknown).then(|| store::vocabulary(&context.settings)),
+        known: store::vocabulary(&context.settings),
+        allow_unknown: args.allow_unknown,
         limit: args.batch.map_or(usize::MAX, |limit| limit as usize),
         next: next.map_err(|error| named(error.into()))?,
         batch: Vec::new(),
@@ -79,7 +79,10 @@ async fn owned(
     let now = Timestamp::now().as_millisecond();
     let mut header = SessionHeader::new(id.clone(), u64::try_from(now).unwrap_or_default());
     header.cwd = Some(cwd.into_os_string().into_string().map_err(|cwd| {
-        Failure::usage(format!("the directory {} is not UTF-8; name another with --cwd", cwd.display()))
+        Failure::usage(format!(
+            "the directory {} is not UTF-8; name another with --cwd",
+            cwd.display()
+        ))
     })?);
     Ok(store.create(header, &Cancel::never()).await?)
 }
@@ -88,8 +91,10 @@ async fn owned(
 struct Appender<'a> {
     handle: &'a dyn SessionHandle,
     id: &'a SessionId,
-    /// The types that readers will know; absent when the type is not to be looked at.
-    known: Option<Vocabulary>,
+    /// The types that readers will know.
+    known: Vocabulary,
+    /// Whether events of other types are stored too.
+    allow_unknown: bool,
     /// How many events make a batch full.
     limit: usize,
     /// The seq of the next event to come in.
@@ -144,16 +149,19 @@ impl Appender<'_> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let event = EventDraft::parse(&Text::from(text))
-            .and_then(|draft| draft.complete(self.next, Timestamp::now().as_millisecond()))
+        let draft =
+            EventDraft::parse(&Text::from(text)).map_err(|error| refused("usage", &error))?;
+        let event = draft
+            .complete(self.next, Timestamp::now().as_millisecond())
             .map_err(|error| refused("usage", &error))?;
-        gate::check_event(self.id, &event, self.known.as_ref()).map_err(|error| match error {
-            GateError::Unsupported { .. } => refused(
-                "format_unsupported",
-                &format_args!("{error}; --allow-unknown stores it all the same"),
-            ),
-            GateError::Corrupt { .. } => refused("usage", &error),
-        })?;
+        match gate::check_event(self.id, &event, &self.known) {
+            Err(GateError::Unsupported { .. }) if self.allow_unknown => {}
+            Err(error @ GateError::Unsupported { .. }) => {
+                let advice = format!("{error}; --allow-unknown stores it all the same");
+                return Err(refused("format_unsupported", &advice));
+            }
+            checked => checked.map_err(|error| refused("usage", &error))?,
+        }
         self.next = event.seq().plus(1);
         self.batch.push(event);
         Ok(())

@@ -4,33 +4,37 @@ use std::{process::Command, sync::Arc};
 
 use jiff::Timestamp;
 use tempfile::TempDir;
-use turnkeep_store::{Compression, JsonlOptions, JsonlStore};
+use turnkeep_store::{
+    SessionStore,
+    jsonl::{JsonlOptions, JsonlStore},
+};
 
 use crate::{
     args::DemoArgs,
-    commands::serve::{bind, host, serve},
+    commands::serve::{host, serve},
     config::Settings,
-    context::Context,
     demo,
     failure::Failure,
 };
 
 /// Fills a temporary store with the bundled sessions and serves it. The store goes when the
 /// command ends.
-pub async fn run(args: DemoArgs, _context: &Context) -> Result<(), Failure> {
+pub async fn run(args: DemoArgs) -> Result<(), Failure> {
     let folder = TempDir::with_prefix("turnkeep-demo-")
         .map_err(|error| Failure::io("cannot make a temporary folder", &error))?;
-    let root = folder.path().join("sessions");
-    let options = JsonlOptions { compression: Compression::Zstd, ..JsonlOptions::new(root) };
-    let store = JsonlStore::open(options).map_err(|error| Failure::new(error.kind(), &error))?;
+    let store = JsonlStore::open(JsonlOptions::new(folder.path().join("sessions")))?;
+    let store: Arc<dyn SessionStore> = Arc::new(store);
+    let settings = Settings { listen: Some(args.listen), ..Settings::default() };
+    let host = host(Arc::clone(&store), &settings)?;
     // Taking the address first: a demo that cannot be served need not be written.
-    let store = Arc::new(store);
-    let host = host(Some(store.clone()), &Settings::default())?;
-    let listener = bind(&host, &args.listen).await?;
-    demo::fill(store.as_ref(), Timestamp::now().as_millisecond()).await?;
+    let listener = host.bind().await?;
+    let count = demo::fill(store.as_ref(), Timestamp::now().as_millisecond()).await?;
     serve(host, listener, |address| {
         println!("turnkeep demo: http://{address}");
-        println!("ten sessions in {}; Ctrl-C ends it and removes them", folder.path().display());
+        println!(
+            "{count} sessions in {}; Ctrl-C ends it and removes them",
+            folder.path().display()
+        );
         if args.open {
             open_browser(&format!("http://{address}"));
         }

@@ -7,9 +7,7 @@ use turnkeep_store::{
 };
 use turnkeep_turns::fold::Fold;
 
-use crate::{
-    args::LsArgs, context::Context, failure::Failure, output::Output, store,
-};
+use crate::{args::LsArgs, context::Context, failure::Failure, output::Output, store};
 
 /// A log up to this size is read for its title and its number of events; of a larger one the list
 /// says only what its first line and its file tell.

@@ -1,9 +1,14 @@
 //! `turnkeep serve`: the host, until it is told to stop.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{
+    fs,
+    net::{SocketAddr, ToSocketAddrs as _},
+    path::Path,
+    sync::Arc,
+};
 
 use tokio::net::TcpListener;
-use turnkeep_host::{Host, HostOptions, UpstreamOptions};
+use turnkeep_host::{Host, HostError, HostOptions, UpstreamOptions};
 use turnkeep_store::SessionStore;
 
 use crate::{
@@ -11,48 +16,61 @@ use crate::{
     store,
 };
 
-/// Where the host listens when nothing is said.
-pub const DEFAULT_LISTEN: &str = "127.0.0.1:7420";
-
 /// Serves the store, and the upstream behind it.
 pub async fn run(args: ServeArgs, context: &Context) -> Result<(), Failure> {
     let mut settings = context.settings.clone();
     settings.listen = args.listen.or(settings.listen);
     settings.upstream = args.upstream.or(settings.upstream);
     settings.allow_origin.get_or_insert_default().extend(args.allow_origin);
-    let store = store::open(&settings)?;
-    let host = host(Some(store), &settings)?;
-    let listen = settings.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
-    let listener = bind(&host, listen).await?;
+    let host = host(store::open(&settings)?, &settings)?;
+    let listener = host.bind().await?;
     serve(host, listener, |address| eprintln!("turnkeep: serving at http://{address}")).await
 }
 
-/// A host with these settings.
-pub fn host(
-    store: Option<Arc<dyn SessionStore>>,
-    settings: &Settings,
-) -> Result<Host, Failure> {
-    let upstream = settings.upstream.as_deref().map(|url| upstream(url, settings)).transpose()?;
-    let options = HostOptions {
-        store,
-        upstream,
-        scan_limit: settings.scan_limit.map(usize::from),
-        allow_origin: settings.allow_origin.clone().unwrap_or_default(),
-    };
-    Host::new(options).map_err(Failure::usage)
+/// A host over this store with these settings.
+pub fn host(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<Arc<Host>, Failure> {
+    let mut options = HostOptions::default().with_environment(variable);
+    options.store = Some(store);
+    options.upstream =
+        settings.upstream.as_deref().map(|url| upstream(url, settings)).transpose()?;
+    options.allow_origins = settings.allow_origin.clone().unwrap_or_default();
+    if let Some(listen) = &settings.listen {
+        options.listen = address(listen)?;
+    }
+    match settings.scan_limit {
+        None => {}
+        Some(limit @ 10..=200) => options.scan_limit = usize::from(limit),
+        Some(limit) => {
+            return Err(Failure::usage(format!("scan_limit is 10 to 200, not {limit}")));
+        }
+    }
+    Ok(Arc::new(Host::new(options)?))
+}
+
+fn address(listen: &str) -> Result<SocketAddr, Failure> {
+    let known = listen.to_socket_addrs().map_err(|error| error.to_string());
+    known.and_then(|mut known| known.next().ok_or("no such address".to_owned())).map_err(
+        |problem| {
+            Failure::usage(format!(
+                "`{listen}` is no address to listen on ({problem}); one is 127.0.0.1:7420"
+            ))
+        },
+    )
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 fn upstream(url: &str, settings: &Settings) -> Result<UpstreamOptions, Failure> {
-    let from_environment = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let password = match &settings.upstream_password_file {
         Some(path) => Some(first_line(path)?),
-        None => from_environment("OPENCODE_SERVER_PASSWORD"),
+        None => variable("OPENCODE_SERVER_PASSWORD"),
     };
-    let username = settings
-        .upstream_username
-        .clone()
-        .or_else(|| from_environment("OPENCODE_SERVER_USERNAME"));
-    Ok(UpstreamOptions { url: url.to_owned(), username, password })
+    let username =
+        settings.upstream_username.clone().or_else(|| variable("OPENCODE_SERVER_USERNAME"));
+    let options = UpstreamOptions::new(url).map_err(Failure::usage)?;
+    Ok(options.with_username(username).with_password(password))
 }
 
 fn first_line(path: &Path) -> Result<String, Failure> {
@@ -64,31 +82,25 @@ fn first_line(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Takes the address, once the host agrees to be served there.
-pub async fn bind(host: &Host, listen: &str) -> Result<TcpListener, Failure> {
-    host.check_listen(listen).map_err(Failure::usage)?;
-    TcpListener::bind(listen).await.map_err(|error| {
-        Failure::io(
-            format!("cannot listen on {listen}; is another host running there? (--listen ADDR takes another address)"),
-            &error,
-        )
-    })
-}
-
 /// Serves until the process is told to stop.
 pub async fn serve(
-    host: Host,
+    host: Arc<Host>,
     listener: TcpListener,
-    ready: impl FnOnce(std::net::SocketAddr),
+    ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Failure> {
-    let address = listener
-        .local_addr()
-        .map_err(|error| Failure::io("cannot tell the address", &error))?;
+    let address =
+        listener.local_addr().map_err(|error| Failure::io("cannot tell the address", &error))?;
     ready(address);
     let stop = async {
         if let Err(failure) = interrupted().await {
             tracing::error!(kind = failure.kind(), "signals cannot be waited for; stopping");
         }
     };
-    host.serve(listener, stop).await.map_err(|error| Failure::io("the host stopped", &error))
+    Ok(host.serve(listener, stop).await?)
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        Self::new(error.kind(), &error)
+    }
 }

@@ -5,6 +5,10 @@ use std::{collections::HashSet, time::Duration};
 use serde_json::Value;
 use turnkeep_host::{Host, TurnPageRequest};
 use turnkeep_log::SessionId;
+use turnkeep_turns::{
+    TurnQuery,
+    query::{DEFAULT_WIDTH, Param, parse_turns},
+};
 
 use crate::{
     args::ShowArgs,
@@ -24,12 +28,13 @@ pub async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure> {
     let id = store::session_id(&args.id)?;
     let mut settings = context.settings.clone();
     settings.upstream = args.upstream.or(settings.upstream);
-    let host = host(Some(store::open(&settings)?), &settings)?;
+    let host = host(store::open(&settings)?, &settings)?;
+    let turns = parse_turns(Param::One(&args.turns)).map_err(Failure::usage)?;
+    let width = settings.scan_limit.map_or(DEFAULT_WIDTH, usize::from);
     let request = TurnPageRequest {
-        session: args.id,
-        turns: Some(args.turns),
-        before: args.before,
-        ..TurnPageRequest::default()
+        query: TurnQuery { turns, width, before: args.before },
+        directory: None,
+        include_reasoning: true,
     };
     let page = page(&host, &id, &request).await?;
     let mut out = Output::stdout();
@@ -47,7 +52,9 @@ pub async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure> {
 }
 
 async fn page(host: &Host, id: &SessionId, request: &TurnPageRequest) -> Result<String, Failure> {
-    host.turn_page_json(request).await.map_err(|error| Failure::new(error.kind(), &error).of(id))
+    host.turn_page_json(id.as_str(), request)
+        .await
+        .map_err(|error| Failure::new(error.kind(), &error).of(id))
 }
 
 fn parse(page: &str) -> Result<Value, Failure> {
@@ -89,7 +96,8 @@ impl Follow<'_> {
     async fn run(&self, first: &str, out: &mut Output) -> Result<(), Failure> {
         let transcript = Transcript::new(out.colours());
         // What was shown half done is shown again once it is done.
-        let mut shown: HashSet<String> = settled(&parse(first)?).into_iter().filter_map(id_of).collect();
+        let mut shown: HashSet<String> =
+            settled(&parse(first)?).into_iter().filter_map(id_of).collect();
         let mut last = first.to_owned();
         loop {
             tokio::time::sleep(FOLLOW_EVERY).await;

@@ -3,7 +3,7 @@
 //! Their titles say that they are generated.
 
 use serde_json::{Value, json};
-use turnkeep_log::{Event, EventError};
+use turnkeep_log::{CompleteError, Event};
 
 use super::script::{Call, Script};
 
@@ -12,12 +12,26 @@ pub const LONG_TURNS: usize = 64;
 
 /// The modules that the long session works on, one after the other.
 const MODULES: [&str; 16] = [
-    "tokenizer", "parser", "resolver", "planner", "cache", "scheduler", "journal", "index",
-    "session", "router", "encoder", "watcher", "metrics", "config", "snapshot", "replica",
+    "tokenizer",
+    "parser",
+    "resolver",
+    "planner",
+    "cache",
+    "scheduler",
+    "journal",
+    "index",
+    "session",
+    "router",
+    "encoder",
+    "watcher",
+    "metrics",
+    "config",
+    "snapshot",
+    "replica",
 ];
 
 /// A session long enough to page through.
-pub fn long(start: i64) -> Result<Vec<Event>, EventError> {
+pub fn long(start: i64) -> Result<Vec<Event>, CompleteError> {
     let mut script = Script::starting_at(start);
     script.title("Generated: sixty-four turns on a small database");
     for number in 0..LONG_TURNS {
@@ -56,7 +70,9 @@ fn explain(script: &mut Script, number: usize, module: &str) {
         number + 1
     ))]);
     script.work(
-        &format!("The question is about the order of work in the {module}. I should read the file."),
+        &format!(
+            "The question is about the order of work in the {module}. I should read the file."
+        ),
         None,
         &[Call {
             name: "read",
@@ -182,7 +198,7 @@ fn plan(script: &mut Script, number: usize, module: &str) {
 }
 
 /// A session with images in it.
-pub fn images(start: i64) -> Result<Vec<Event>, EventError> {
+pub fn images(start: i64) -> Result<Vec<Event>, CompleteError> {
     let image = |id: &str, media: &str, bytes: u64, width: u64, height: u64, name: &str| {
         json!({"type": "image", "attachment": {
             "attachmentId": id, "mediaType": media, "bytes": bytes,
@@ -221,7 +237,7 @@ pub fn images(start: i64) -> Result<Vec<Event>, EventError> {
 }
 
 /// A session that stops in the middle of an answer.
-pub fn broken_off(start: i64) -> Result<Vec<Event>, EventError> {
+pub fn broken_off(start: i64) -> Result<Vec<Event>, CompleteError> {
     let mut script = Script::starting_at(start);
     script.title("Generated: the power went in the middle of an answer");
     script.prompt(&[text("Which of our tests take longest?")]);
@@ -238,6 +254,7 @@ pub fn broken_off(start: i64) -> Result<Vec<Event>, EventError> {
     script.answer("All 318 pass in 12.4 s; the slowest is `storm`, with 4.1 s.");
     script.wait(60_000);
     script.prompt(&[text("Explain what `storm` does, step by step.")]);
-    script.break_off("`storm` starts eight processes that all write to the same store. Each of them");
+    script
+        .break_off("`storm` starts eight processes that all write to the same store. Each of them");
     script.finish()
 }

@@ -24,7 +24,8 @@ const REAL: [&str; 7] = [
 ];
 
 /// Writes every demo session into a store. `now` is in milliseconds since the epoch.
-pub async fn fill(store: &dyn SessionStore, now: i64) -> Result<(), Failure> {
+/// Says how many there are.
+pub async fn fill(store: &dyn SessionStore, now: i64) -> Result<usize, Failure> {
     let hour = 3_600_000;
     for log in REAL {
         let (header, events) = read(log)?;
@@ -35,13 +36,14 @@ pub async fn fill(store: &dyn SessionStore, now: i64) -> Result<(), Failure> {
         ("demo-images", now - 3 * hour, generated::images(now - 3 * hour)),
         ("demo-long", now - 2 * hour, generated::long(now - 2 * hour)),
     ];
+    let count = REAL.len() + generated.len();
     for (id, created, events) in generated {
         let id = SessionId::new(id).ok_or_else(|| unusable("an empty id"))?;
         let mut header = SessionHeader::new(id, u64::try_from(created).unwrap_or_default());
         header.cwd = Some("/workspace/demo".to_owned());
         write(store, header, events.map_err(unusable)?).await?;
     }
-    Ok(())
+    Ok(count)
 }
 
 /// Reads a bundled log with the same code that reads logs from disk.
@@ -79,7 +81,9 @@ mod tests {
         let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/dsh/golden");
         let golden: Vec<_> = std::fs::read_dir(golden)
             .unwrap()
-            .map(|entry| std::fs::read_to_string(entry.unwrap().path().join("session.jsonl")).unwrap())
+            .map(|entry| {
+                std::fs::read_to_string(entry.unwrap().path().join("session.jsonl")).unwrap()
+            })
             .collect();
         for log in REAL {
             assert!(golden.iter().any(|text| text == log));

@@ -1,7 +1,7 @@
 //! Writes the events of a made-up session, in the shapes that an agent harness writes.
 
 use serde_json::{Value, json};
-use turnkeep_log::{Event, EventDraft, EventError, Seq, Text};
+use turnkeep_log::{CompleteError, Event, EventDraft, Seq, Text};
 
 /// The model that the made-up sessions name.
 const PROVIDER: &str = "demo";
@@ -15,7 +15,7 @@ pub struct Script {
     turn: u64,
     step: u64,
     calls: u64,
-    problem: Option<EventError>,
+    problem: Option<CompleteError>,
 }
 
 /// A tool call and what came of it.
@@ -38,7 +38,7 @@ impl Script {
     }
 
     /// The events.
-    pub fn finish(self) -> Result<Vec<Event>, EventError> {
+    pub fn finish(self) -> Result<Vec<Event>, CompleteError> {
         self.problem.map_or(Ok(self.events), Err)
     }
 
@@ -155,10 +155,7 @@ impl Script {
     }
 
     fn chunk(&mut self, chunk: &Value) {
-        self.log(
-            "assistant/chunk",
-            &json!({"turn": self.turn, "step": self.step, "chunk": chunk}),
-        );
+        self.log("assistant/chunk", &json!({"turn": self.turn, "step": self.step, "chunk": chunk}));
     }
 
     fn settle(&mut self, blocks: &[Value], sources: &[u64]) {
@@ -229,6 +226,7 @@ impl Script {
         self.wait(2);
         let seq = Seq(self.events.len() as u64);
         let event = EventDraft::parse(&Text::from(event.to_string()))
+            .map_err(CompleteError::from)
             .and_then(|draft| draft.complete(seq, self.time));
         match event {
             Ok(event) => self.events.push(event),
