@@ -16,31 +16,31 @@ use crate::{args::Global, failure::Failure};
 /// What can be set, by any source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Where the sessions are.
-    pub store: Option<String>,
+    pub(crate) store: Option<String>,
     /// The encoding of a new store: `zstd` or `none`.
-    pub compression: Option<String>,
+    pub(crate) compression: Option<String>,
     /// The decompressed size in bytes at which a frame is refused.
-    pub max_frame_bytes: Option<u64>,
+    pub(crate) max_frame_bytes: Option<u64>,
     /// Event types to know besides the built-in ones.
-    pub vocabulary: Option<Vec<String>>,
+    pub(crate) vocabulary: Option<Vec<String>>,
     /// The address to listen on.
-    pub listen: Option<String>,
+    pub(crate) listen: Option<String>,
     /// The OpenCode server behind the host.
-    pub upstream: Option<String>,
+    pub(crate) upstream: Option<String>,
     /// The user name for it.
-    pub upstream_username: Option<String>,
+    pub(crate) upstream_username: Option<String>,
     /// A file whose first line is the password for it.
-    pub upstream_password_file: Option<PathBuf>,
+    pub(crate) upstream_password_file: Option<PathBuf>,
     /// Browser origins that may call besides our own.
-    pub allow_origin: Option<Vec<String>>,
+    pub(crate) allow_origin: Option<Vec<String>>,
     /// How many messages to ask the upstream for at a time, 10 to 200.
-    pub scan_limit: Option<u16>,
+    pub(crate) scan_limit: Option<u16>,
     /// `text` or `json`.
-    pub log_format: Option<String>,
+    pub(crate) log_format: Option<String>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
-    pub log_level: Option<String>,
+    pub(crate) log_level: Option<String>,
 }
 
 /// The keys of [`Settings`], in its order.
@@ -61,7 +61,7 @@ const KEYS: [&str; 12] = [
 
 impl Settings {
     /// Reads the file and the environment, and lays the global flags over them.
-    pub fn load(flags: &Global) -> Result<Self, Failure> {
+    pub(crate) fn load(flags: &Global) -> Result<Self, Failure> {
         let file = match &flags.config {
             Some(path) => Self::from_file(path)?,
             None => match default_file() {
@@ -129,7 +129,7 @@ impl Settings {
 
     /// These settings where `over` says nothing, `over` where it does.
     #[must_use]
-    pub fn overlaid(self, over: Self) -> Self {
+    pub(crate) fn overlaid(self, over: Self) -> Self {
         Self {
             store: over.store.or(self.store),
             compression: over.compression.or(self.compression),
@@ -162,7 +162,7 @@ fn default_file() -> Option<PathBuf> {
 }
 
 /// The store when none is named.
-pub fn default_store() -> Option<PathBuf> {
+pub(crate) fn default_store() -> Option<PathBuf> {
     let base = absolute(env::var_os("XDG_DATA_HOME")).or_else(|| home(".local/share"))?;
     Some(base.join("turnkeep").join("sessions"))
 }

@@ -4,11 +4,11 @@ use crate::config::Settings;
 
 /// What every command is given besides its own arguments.
 #[derive(Debug)]
-pub struct Context {
+pub(crate) struct Context {
     /// The settings, of whichever source.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
     /// Whether to print JSON.
-    pub json: bool,
+    pub(crate) json: bool,
     /// How much to say on standard error.
-    pub verbose: u8,
+    pub(crate) verbose: u8,
 }

@@ -11,7 +11,7 @@ use turnkeep_store::error::{
 
 /// Why a command did not do what it was asked: one sentence, and what kind of trouble it is.
 #[derive(Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     kind: &'static str,
     message: String,
     session: Option<String>,
@@ -19,34 +19,34 @@ pub struct Failure {
 
 impl Failure {
     /// A failure of this [kind](kinds::KINDS).
-    pub fn new(kind: &'static str, message: impl Display) -> Self {
+    pub(crate) fn new(kind: &'static str, message: impl Display) -> Self {
         Self { kind, message: message.to_string(), session: None }
     }
 
     /// The command line, the configuration or the input is wrong.
-    pub fn usage(message: impl Display) -> Self {
+    pub(crate) fn usage(message: impl Display) -> Self {
         Self::new("usage", message)
     }
 
     /// Reading or writing failed outside of the store.
-    pub fn io(doing: impl Display, error: &std::io::Error) -> Self {
+    pub(crate) fn io(doing: impl Display, error: &std::io::Error) -> Self {
         Self::new("io", format!("{doing}: {error}"))
     }
 
     /// Names the session that it is about.
     #[must_use]
-    pub fn of(mut self, session: &SessionId) -> Self {
+    pub(crate) fn of(mut self, session: &SessionId) -> Self {
         self.session = Some(session.as_str().to_owned());
         self
     }
 
     /// The kind, as in [`kinds::KINDS`].
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 
     /// Says it on standard error, and with which code to exit.
-    pub fn report(&self, json: bool) -> ExitCode {
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
         if json {
             let mut error = serde_json::json!({"kind": self.kind, "message": self.message});
             if let (Some(session), Some(members)) = (&self.session, error.as_object_mut()) {

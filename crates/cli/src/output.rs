@@ -14,37 +14,37 @@ use crate::failure::Failure;
 /// A reader that has gone away (`turnkeep events … | head`) is no failure: the program ends
 /// quietly, as other tools do.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     out: BufWriter<Stdout>,
     terminal: bool,
 }
 
 impl Output {
     /// Standard output.
-    pub fn stdout() -> Self {
+    pub(crate) fn stdout() -> Self {
         let out = io::stdout();
         let terminal = out.is_terminal();
         Self { out: BufWriter::with_capacity(1 << 16, out), terminal }
     }
 
     /// Whether a person is looking at it, and wants colours.
-    pub fn colours(&self) -> bool {
+    pub(crate) fn colours(&self) -> bool {
         self.terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
     /// Whether a person is looking at it.
-    pub fn is_terminal(&self) -> bool {
+    pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
     }
 
     /// Writes a line.
-    pub fn line(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), Failure> {
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n"));
         done(written)
     }
 
     /// Hands over what is buffered.
-    pub fn flush(&mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         done(self.out.flush())
     }
 }
@@ -57,7 +57,7 @@ fn done(result: io::Result<()>) -> Result<(), Failure> {
 }
 
 /// Runs `work` until it ends or the person stops it, which counts as done.
-pub async fn until_interrupted(
+pub(crate) async fn until_interrupted(
     work: impl Future<Output = Result<(), Failure>>,
 ) -> Result<(), Failure> {
     let mut work = pin!(work);
@@ -68,7 +68,7 @@ pub async fn until_interrupted(
 }
 
 /// Returns when the process is asked to end: Ctrl-C, or SIGTERM.
-pub async fn interrupted() -> Result<(), Failure> {
+pub(crate) async fn interrupted() -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::io("cannot listen for signals", &error);
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Opens the store that the settings name. A directory that is not there yet is an empty store.
-pub fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure> {
+pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure> {
     let root = root(settings)?;
     let compression = match settings.compression.as_deref() {
         None | Some("zstd") => Compression::Detect,
@@ -33,7 +33,7 @@ pub fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure> {
 }
 
 /// The event types that the store's readers know.
-pub fn vocabulary(settings: &Settings) -> Vocabulary {
+pub(crate) fn vocabulary(settings: &Settings) -> Vocabulary {
     Vocabulary::v0().with(settings.vocabulary.iter().flatten().cloned())
 }
 
@@ -53,6 +53,6 @@ fn root(settings: &Settings) -> Result<PathBuf, Failure> {
 }
 
 /// The session that an argument names.
-pub fn session_id(argument: &str) -> Result<SessionId, Failure> {
+pub(crate) fn session_id(argument: &str) -> Result<SessionId, Failure> {
     SessionId::new(argument).ok_or_else(|| Failure::usage("a session id is never empty"))
 }

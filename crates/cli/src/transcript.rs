@@ -1,5 +1,7 @@
 //! A turn page as a person reads it in a terminal.
 
+use std::fmt::Write as _;
+
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
@@ -8,7 +10,7 @@ use crate::commands::ls::human_size;
 
 /// Draws records, with colours or without.
 #[derive(Clone, Copy, Debug)]
-pub struct Transcript {
+pub(crate) struct Transcript {
     colours: bool,
 }
 
@@ -19,7 +21,7 @@ const BAD: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Re
 
 impl Transcript {
     /// A transcript for an output that takes colours, or does not.
-    pub fn new(colours: bool) -> Self {
+    pub(crate) fn new(colours: bool) -> Self {
         Self { colours }
     }
 
@@ -28,12 +30,12 @@ impl Transcript {
     }
 
     /// A hint that is no part of the transcript.
-    pub fn hint(self, text: &str) -> String {
+    pub(crate) fn hint(self, text: &str) -> String {
         self.paint(DIM, text)
     }
 
     /// The lines of one record; none for a record that has nothing to show yet.
-    pub fn record(self, record: &Value) -> Vec<String> {
+    pub(crate) fn record(self, record: &Value) -> Vec<String> {
         let info = record.get("info").unwrap_or(&Value::Null);
         let parts = record.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let mut lines: Vec<_> = parts.iter().flat_map(|part| self.part(part)).collect();
@@ -53,7 +55,7 @@ impl Transcript {
         };
         let created = info.pointer("/time/created").and_then(Value::as_i64);
         let when = created.and_then(|time| Timestamp::from_millisecond(time).ok()).map(|time| {
-            time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+            time.to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
         });
         let when = self.paint(DIM, &when.unwrap_or_default());
         let mut drawn = vec![format!("{who}  {when}").trim_end().to_owned()];
@@ -67,7 +69,7 @@ impl Transcript {
             "text" => printable(word(part, "text")).lines().map(str::to_owned).collect(),
             "reasoning" => vec![self.paint(DIM, "… thought")],
             "tool" => vec![self.tool(part)],
-            "file" => vec![self.file(part)],
+            "file" => vec![file(part)],
             "compaction" => vec![self.paint(DIM, "— the model's context was compacted here —")],
             "subtask" => vec![format!("▹ {}", printable(word(part, "description")))],
             "agent" => vec![format!("@{}", printable(word(part, "name")))],
@@ -97,22 +99,22 @@ impl Transcript {
             status => format!("▹ {line} ({status})"),
         }
     }
+}
 
-    fn file(self, part: &Value) -> String {
-        let number = |key| part.get(key).and_then(Value::as_u64);
-        let mut line = format!("▣ {}", printable(word(part, "filename")));
-        let mime = word(part, "mime");
-        if !mime.is_empty() {
-            line.push_str(&format!("  {}", printable(mime)));
-        }
-        if let (Some(width), Some(height)) = (number("width"), number("height")) {
-            line.push_str(&format!("  {width}×{height}"));
-        }
-        if let Some(size) = number("byteSize").or_else(|| number("size")) {
-            line.push_str(&format!("  {}", human_size(size)));
-        }
-        line
+fn file(part: &Value) -> String {
+    let number = |key| part.get(key).and_then(Value::as_u64);
+    let mut line = format!("▣ {}", printable(word(part, "filename")));
+    let mime = word(part, "mime");
+    if !mime.is_empty() {
+        let _ = write!(line, "  {}", printable(mime));
     }
+    if let (Some(width), Some(height)) = (number("width"), number("height")) {
+        let _ = write!(line, "  {width}×{height}");
+    }
+    if let Some(size) = number("byteSize").or_else(|| number("size")) {
+        let _ = write!(line, "  {}", human_size(size));
+    }
+    line
 }
 
 fn word<'a>(value: &'a Value, key: &str) -> &'a str {

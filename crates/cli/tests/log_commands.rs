@@ -113,11 +113,15 @@ fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
     let bench = Bench::new();
     bench.run_with_input(&["append", "here", "--create"], turn(1, "a", "b").as_bytes());
     let cases: [(&[&str], i32, &str); 9] = [
-        (&["show", "nowhere"], 3, "not found"),
+        (&["show", "nowhere"], 3, "session \"nowhere\": no such session"),
         (&["events", "nowhere"], 3, "session \"nowhere\" not found"),
         (&["append", "nowhere"], 3, "--create makes it"),
-        (&["show", "here", "--turns", "11"], 2, "turns must be an integer between 1 and 10"),
-        (&["show", "here", "--before", "oc1.garbage"], 2, "invalid cursor"),
+        (&["show", "here", "--turns", "11"], 2, "`turns` is no integer from 1 to 10"),
+        (
+            &["show", "here", "--before", "oc1.garbage"],
+            2,
+            "session \"here\": the cursor is of no use any more",
+        ),
         (&["ls", "--state", "lost"], 2, "ok, damaged, newer or foreign"),
         (&["--store", "sqlite:x", "ls"], 2, "sqlite:"),
         (&["--compression", "gzip", "ls"], 2, "gzip"),

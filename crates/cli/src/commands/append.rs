@@ -27,7 +27,7 @@ const WINDOW: Duration = Duration::from_millis(200);
 /// Appends every line of standard input and prints the seq that comes next.
 ///
 /// Whatever ends the input (its end, a bad line, a signal), the events before that are stored.
-pub async fn run(args: AppendArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) async fn run(args: AppendArgs, context: &Context) -> Result<(), Failure> {
     let id = store::session_id(&args.id)?;
     let store = store::open(&context.settings)?;
     let named = |failure: Failure| failure.of(&id);

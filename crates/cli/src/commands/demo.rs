@@ -19,7 +19,7 @@ use crate::{
 
 /// Fills a temporary store with the bundled sessions and serves it. The store goes when the
 /// command ends.
-pub async fn run(args: DemoArgs) -> Result<(), Failure> {
+pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     let folder = TempDir::with_prefix("turnkeep-demo-")
         .map_err(|error| Failure::io("cannot make a temporary folder", &error))?;
     let store = JsonlStore::open(JsonlOptions::new(folder.path().join("sessions")))?;

@@ -19,7 +19,7 @@ const CHUNK: u64 = 4096;
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
 
 /// Prints the events in the range asked for, and goes on when told to follow.
-pub async fn run(args: EventsArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) async fn run(args: EventsArgs, context: &Context) -> Result<(), Failure> {
     let id = store::session_id(&args.id)?;
     let store = store::open(&context.settings)?;
     let handle = store

@@ -14,7 +14,7 @@ use crate::{args::LsArgs, context::Context, failure::Failure, output::Output, st
 const READ_UP_TO: u64 = 1 << 20;
 
 /// Lists the sessions, newest first.
-pub async fn run(args: LsArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) async fn run(args: LsArgs, context: &Context) -> Result<(), Failure> {
     let states = args.state.iter().map(|state| state_named(state)).collect::<Result<_, _>>()?;
     let store = store::open(&context.settings)?;
     let query = ListQuery { cwd: args.cwd, states, limit: args.limit, cursor: None };
@@ -129,12 +129,12 @@ fn json_line(entry: &SessionEntry, hints: &Hints) -> String {
 
 fn local_time(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds).map_or("-".to_owned(), |time| {
-        time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+        time.to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
     })
 }
 
 /// A size in the unit that leaves one to three digits before the point.
-pub fn human_size(bytes: u64) -> String {
+pub(crate) fn human_size(bytes: u64) -> String {
     let mut unit = 0;
     let mut scaled = bytes;
     let mut tenths = 0;

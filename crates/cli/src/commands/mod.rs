@@ -1,8 +1,8 @@
 //! One file a command.
 
-pub mod append;
-pub mod demo;
-pub mod events;
-pub mod ls;
-pub mod serve;
-pub mod show;
+pub(crate) mod append;
+pub(crate) mod demo;
+pub(crate) mod events;
+pub(crate) mod ls;
+pub(crate) mod serve;
+pub(crate) mod show;

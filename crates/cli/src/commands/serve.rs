@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Serves the store, and the upstream behind it.
-pub async fn run(args: ServeArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failure> {
     let mut settings = context.settings.clone();
     settings.listen = args.listen.or(settings.listen);
     settings.upstream = args.upstream.or(settings.upstream);
@@ -28,7 +28,10 @@ pub async fn run(args: ServeArgs, context: &Context) -> Result<(), Failure> {
 }
 
 /// A host over this store with these settings.
-pub fn host(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<Arc<Host>, Failure> {
+pub(crate) fn host(
+    store: Arc<dyn SessionStore>,
+    settings: &Settings,
+) -> Result<Arc<Host>, Failure> {
     let mut options = HostOptions::default().with_environment(variable);
     options.store = Some(store);
     options.upstream =
@@ -83,7 +86,7 @@ fn first_line(path: &Path) -> Result<String, Failure> {
 }
 
 /// Serves until the process is told to stop.
-pub async fn serve(
+pub(crate) async fn serve(
     host: Arc<Host>,
     listener: TcpListener,
     ready: impl FnOnce(SocketAddr),

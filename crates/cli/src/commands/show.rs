@@ -24,7 +24,7 @@ use crate::{
 const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 
 /// Prints the page: as a transcript, or with `--json` exactly as the HTTP route sends it.
-pub async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure> {
+pub(crate) async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure> {
     let id = store::session_id(&args.id)?;
     let mut settings = context.settings.clone();
     settings.upstream = args.upstream.or(settings.upstream);
@@ -54,7 +54,7 @@ pub async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure> {
 async fn page(host: &Host, id: &SessionId, request: &TurnPageRequest) -> Result<String, Failure> {
     host.turn_page_json(id.as_str(), request)
         .await
-        .map_err(|error| Failure::new(error.kind(), &error).of(id))
+        .map_err(|error| Failure::new(error.kind(), format!("session \"{id}\": {error}")).of(id))
 }
 
 fn parse(page: &str) -> Result<Value, Failure> {

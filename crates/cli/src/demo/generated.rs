@@ -2,13 +2,15 @@
 //!
 //! Their titles say that they are generated.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use turnkeep_log::{CompleteError, Event};
 
 use super::script::{Call, Script};
 
 /// How many turns the long session has.
-pub const LONG_TURNS: usize = 64;
+pub(crate) const LONG_TURNS: usize = 64;
 
 /// The modules that the long session works on, one after the other.
 const MODULES: [&str; 16] = [
@@ -31,7 +33,7 @@ const MODULES: [&str; 16] = [
 ];
 
 /// A session long enough to page through.
-pub fn long(start: i64) -> Result<Vec<Event>, CompleteError> {
+pub(crate) fn long(start: i64) -> Result<Vec<Event>, CompleteError> {
     let mut script = Script::starting_at(start);
     script.title("Generated: sixty-four turns on a small database");
     for number in 0..LONG_TURNS {
@@ -54,12 +56,13 @@ fn text(text: &str) -> Value {
 fn source_file(module: &str, number: usize) -> String {
     let mut file = format!("//! The {module}.\n\nuse std::collections::BTreeMap;\n\n");
     for line in 0..24 {
-        file.push_str(&format!(
+        let _ = write!(
+            file,
             "/// Step {line} of the {module}.\npub fn step_{line}(input: u64) -> u64 {{\n    \
              input.rotate_left({}) ^ {}\n}}\n\n",
             (line + number) % 63,
             line * 7919 + number,
-        ));
+        );
     }
     file
 }
@@ -198,7 +201,7 @@ fn plan(script: &mut Script, number: usize, module: &str) {
 }
 
 /// A session with images in it.
-pub fn images(start: i64) -> Result<Vec<Event>, CompleteError> {
+pub(crate) fn images(start: i64) -> Result<Vec<Event>, CompleteError> {
     let image = |id: &str, media: &str, bytes: u64, width: u64, height: u64, name: &str| {
         json!({"type": "image", "attachment": {
             "attachmentId": id, "mediaType": media, "bytes": bytes,
@@ -237,7 +240,7 @@ pub fn images(start: i64) -> Result<Vec<Event>, CompleteError> {
 }
 
 /// A session that stops in the middle of an answer.
-pub fn broken_off(start: i64) -> Result<Vec<Event>, CompleteError> {
+pub(crate) fn broken_off(start: i64) -> Result<Vec<Event>, CompleteError> {
     let mut script = Script::starting_at(start);
     script.title("Generated: the power went in the middle of an answer");
     script.prompt(&[text("Which of our tests take longest?")]);

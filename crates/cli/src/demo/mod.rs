@@ -25,7 +25,7 @@ const REAL: [&str; 7] = [
 
 /// Writes every demo session into a store. `now` is in milliseconds since the epoch.
 /// Says how many there are.
-pub async fn fill(store: &dyn SessionStore, now: i64) -> Result<usize, Failure> {
+pub(crate) async fn fill(store: &dyn SessionStore, now: i64) -> Result<usize, Failure> {
     let hour = 3_600_000;
     for log in REAL {
         let (header, events) = read(log)?;

@@ -9,7 +9,7 @@ const MODEL: &str = "scripted";
 
 /// A session being written: its events so far, and a clock of its own.
 #[derive(Debug)]
-pub struct Script {
+pub(crate) struct Script {
     events: Vec<Event>,
     time: i64,
     turn: u64,
@@ -20,35 +20,35 @@ pub struct Script {
 
 /// A tool call and what came of it.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub(crate) struct Call<'a> {
     /// The tool.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Its arguments.
-    pub arguments: Value,
+    pub(crate) arguments: Value,
     /// What it answered.
-    pub output: String,
+    pub(crate) output: String,
     /// Whether it failed.
-    pub failed: bool,
+    pub(crate) failed: bool,
 }
 
 impl Script {
     /// An empty session whose clock starts at this time, in milliseconds since the epoch.
-    pub fn starting_at(time: i64) -> Self {
+    pub(crate) fn starting_at(time: i64) -> Self {
         Self { events: Vec::new(), time, turn: 0, step: 0, calls: 0, problem: None }
     }
 
     /// The events.
-    pub fn finish(self) -> Result<Vec<Event>, CompleteError> {
+    pub(crate) fn finish(self) -> Result<Vec<Event>, CompleteError> {
         self.problem.map_or(Ok(self.events), Err)
     }
 
     /// Lets time pass.
-    pub fn wait(&mut self, milliseconds: i64) {
+    pub(crate) fn wait(&mut self, milliseconds: i64) {
         self.time += milliseconds;
     }
 
     /// Names the session.
-    pub fn title(&mut self, title: &str) {
+    pub(crate) fn title(&mut self, title: &str) {
         self.log(
             "session/title",
             &json!({"title": title, "messageSeqs": [], "source": {"kind": "user"}}),
@@ -56,7 +56,7 @@ impl Script {
     }
 
     /// Opens a turn with what a person says: blocks of text and images.
-    pub fn prompt(&mut self, blocks: &[Value]) {
+    pub(crate) fn prompt(&mut self, blocks: &[Value]) {
         self.turn += 1;
         self.step = 0;
         self.log("turn/start", &json!({"turn": self.turn}));
@@ -70,7 +70,7 @@ impl Script {
     }
 
     /// One step of the model that thinks, perhaps says something, and calls tools.
-    pub fn work(&mut self, thought: &str, said: Option<&str>, calls: &[Call<'_>]) {
+    pub(crate) fn work(&mut self, thought: &str, said: Option<&str>, calls: &[Call<'_>]) {
         self.open_step();
         let mut blocks = vec![json!({"type": "reasoning", "text": thought})];
         blocks.extend(said.map(|said| json!({"type": "text", "text": said})));
@@ -90,7 +90,7 @@ impl Script {
     }
 
     /// The model's last step of a turn: it answers, and the turn ends.
-    pub fn answer(&mut self, text: &str) {
+    pub(crate) fn answer(&mut self, text: &str) {
         self.open_step();
         let blocks = [json!({"type": "text", "text": text})];
         let sources = self.stream(&blocks, "stop");
@@ -100,7 +100,7 @@ impl Script {
     }
 
     /// An answer that stops in the middle, as when the power goes: nothing closes it.
-    pub fn break_off(&mut self, text: &str) {
+    pub(crate) fn break_off(&mut self, text: &str) {
         self.open_step();
         self.chunk(&json!({"type": "block-start", "index": 0, "blockType": "text"}));
         self.deltas(0, "text-delta", text);
@@ -189,13 +189,12 @@ impl Script {
         );
         let called = self.events.len() as u64 - 1;
         self.wait(240);
-        let mut result = json!({
-            "type": "tool-result", "toolCallId": id,
-            "content": [{"type": "text", "text": call.output}],
-        });
-        if call.failed {
-            result["isError"] = true.into();
-        }
+        let content = json!([{"type": "text", "text": call.output}]);
+        let result = if call.failed {
+            json!({"type": "tool-result", "toolCallId": id, "content": content, "isError": true})
+        } else {
+            json!({"type": "tool-result", "toolCallId": id, "content": content})
+        };
         let data = json!({
             "turn": self.turn,
             "step": self.step,
@@ -210,12 +209,14 @@ impl Script {
     }
 
     fn surface(&mut self, event_type: &str, data: &Value, sources: &[u64]) {
-        let mut event = json!({"type": event_type, "data": data});
-        if !sources.is_empty() {
-            event["sourceEventSeqs"] = sources.into();
-        }
-        event["surfaceOp"] = "append".into();
-        self.push(&event);
+        self.push(&if sources.is_empty() {
+            json!({"type": event_type, "data": data, "surfaceOp": "append"})
+        } else {
+            json!({
+                "type": event_type, "data": data,
+                "sourceEventSeqs": sources, "surfaceOp": "append",
+            })
+        });
     }
 
     fn log(&mut self, event_type: &str, data: &Value) {

@@ -1,6 +1,7 @@
 //! Runs the built command on a store of its own.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::{
     fs,
@@ -14,25 +15,25 @@ use std::{
 use tempfile::TempDir;
 
 /// How long to wait for what must happen at once before calling it a failure.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A folder with a store in it, gone at the end of the test.
-pub struct Bench {
+pub(crate) struct Bench {
     folder: TempDir,
 }
 
 impl Bench {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: TempDir::new().unwrap() }
     }
 
     /// The root of the store.
-    pub fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.folder.path().join("sessions")
     }
 
     /// The command, with this store and no settings of the person who runs the tests.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_turnkeep"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TURNKEEP_")) {
             command.env_remove(name);
@@ -48,18 +49,18 @@ impl Bench {
         command
     }
 
-    pub fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).stdin(Stdio::null()).output().unwrap()
     }
 
-    pub fn run_with_input(&self, args: &[&str], input: &[u8]) -> Output {
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Output {
         let mut child = self.spawn(args);
         child.stdin.take().unwrap().write_all(input).unwrap();
         child.wait_with_output().unwrap()
     }
 
     /// Starts the command with all its streams piped.
-    pub fn spawn(&self, args: &[&str]) -> Child {
+    pub(crate) fn spawn(&self, args: &[&str]) -> Child {
         self.command(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -69,7 +70,7 @@ impl Bench {
     }
 
     /// Puts a log into the store as some other program left it.
-    pub fn plant(&self, project: &str, id: &str, log: &Path) {
+    pub(crate) fn plant(&self, project: &str, id: &str, log: &Path) {
         let session = self.root().join(project).join(id);
         fs::create_dir_all(&session).unwrap();
         let name = if log.extension().is_some_and(|extension| extension == "zstd") {
@@ -95,16 +96,16 @@ fn private(path: &Path) {
 }
 
 /// A file of the shared fixtures.
-pub fn fixture(path: &str) -> PathBuf {
+pub(crate) fn fixture(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(path)
 }
 
-pub fn text(bytes: &[u8]) -> &str {
+pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
 /// One turn of a conversation, as lines of input.
-pub fn turn(number: u32, asked: &str, answered: &str) -> String {
+pub(crate) fn turn(number: u32, asked: &str, answered: &str) -> String {
     let user = serde_json::json!({"type": "user/message", "surfaceOp": "append", "data": {
         "id": format!("u{number}"), "role": "user", "source": {"kind": "user"},
         "content": [{"type": "text", "text": asked}],
@@ -127,7 +128,7 @@ pub fn turn(number: u32, asked: &str, answered: &str) -> String {
 }
 
 /// Waits until `done`, or fails the test.
-pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < PATIENCE, "never: {what}");
@@ -136,14 +137,14 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// The lines that a child prints, read as they come.
-pub struct Lines(BufReader<ChildStdout>);
+pub(crate) struct Lines(BufReader<ChildStdout>);
 
 impl Lines {
-    pub fn of(child: &mut Child) -> Self {
+    pub(crate) fn of(child: &mut Child) -> Self {
         Self(BufReader::new(child.stdout.take().unwrap()))
     }
 
-    pub fn next(&mut self) -> String {
+    pub(crate) fn next(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
@@ -151,13 +152,13 @@ impl Lines {
 }
 
 /// Sends a signal to a child.
-pub fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").arg(name).arg(child.id().to_string()).status().unwrap();
     assert!(sent.success());
 }
 
 /// A GET over HTTP/1.1: status, headers in lower case, body.
-pub fn get(address: &str, path: &str) -> (u16, String, String) {
+pub(crate) fn get(address: &str, path: &str) -> (u16, String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
