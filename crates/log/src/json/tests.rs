@@ -217,6 +217,29 @@ fn the_rest_of_the_units_can_be_read_again() {
     assert_eq!(units.rest(), *"/b\u{1f600}");
 }
 
+#[test]
+fn strings_are_compared_as_what_they_spell() {
+    let spelled = |raw: &str, text: &str| {
+        Json::parse(&format!("\"{raw}\"")).unwrap().as_str().unwrap() == *text
+    };
+    let same = [("", ""), ("é", "é"), (r"\u00e9", "é"), (r"\\n", r"\n"), (r"\n", "\n")];
+    let same_long = [(r"\ud83d\ude00", "\u{1f600}"), (r"a\/b", "a/b"), ("a/b", "a/b")];
+    for (raw, text) in same.into_iter().chain(same_long) {
+        assert!(spelled(raw, text), "{raw} {text}");
+    }
+    for (raw, text) in [
+        (r"\n", r"\n"),
+        ("", "a"),
+        ("a", ""),
+        ("a", "b"),
+        (r"\ud83d", "\u{fffd}"),
+        ("ab", "a"),
+        (r"\\", r"\\"),
+    ] {
+        assert!(!spelled(raw, text), "{raw} {text}");
+    }
+}
+
 proptest! {
     #[test]
     fn spans_rebuild_the_value(value in arbitrary_json(), pretty in any::<bool>()) {
