@@ -3,6 +3,13 @@
 //! Pure and sans-I/O: paging is a state machine that says which page of its source it wants and is
 //! fed it; whoever drives it owns the network, the clock and the cancellation.
 
+mod normalize;
+mod object;
+#[cfg(test)]
+mod oracle;
 pub mod projection;
+mod slim;
+mod splice;
+pub mod summary;
 
 pub use projection::{Parts, Projection};
