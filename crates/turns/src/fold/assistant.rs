@@ -151,7 +151,6 @@ impl Assistant {
         }
         let interrupted = data.get("interrupted").and_then(Json::as_bool) == Some(true);
         self.error = interrupted.then(|| failure::aborted("Aborted"));
-        (self.completed, self.closed) = (None, None);
         let settled = Content::Settled { message: event.clone(), notes: Vec::new() };
         let attempt = match std::mem::replace(&mut self.content, settled) {
             Content::Streamed { attempt, .. } => attempt,

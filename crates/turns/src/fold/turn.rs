@@ -19,7 +19,7 @@ use super::{
 pub(super) struct Turn {
     /// Where its records begin.
     first: usize,
-    /// Where those of its newest step begin.
+    /// Where those begin that no step's end has completed.
     step: usize,
     /// The inside of the literal that spells the id of the message its answers answer.
     prompt: Option<Text>,
@@ -56,10 +56,6 @@ impl Fold {
 
     pub(super) fn step_start(&mut self) {
         self.attempt = None;
-        let next = self.records.len();
-        if let Some(turn) = &mut self.turn {
-            turn.step = next;
-        }
     }
 
     pub(super) fn step_end(&mut self, event: &Event) {

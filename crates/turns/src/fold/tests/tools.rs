@@ -291,7 +291,12 @@ fn a_workflow_that_may_be_of_several_calls_is_of_none() {
     let log = workflow(both.call("a").call("b"), &["child"]);
     let parts = log.record("asst:2")["parts"].clone();
     assert!(parts.as_array().unwrap().iter().all(|part| part["state"].get("metadata").is_none()));
-    // Nor is one that started when nothing ran, or that is over.
+    // Once the other is answered there is no doubt.
+    let both = Log::new().turn().step(1).answer(&json!([call("a", "{}"), call("b", "{}")]));
+    let log = workflow(both.call("a").call("b").result("a", &json!([])), &["child"]);
+    let parts = log.record("asst:2")["parts"].clone();
+    assert_eq!(parts[1]["state"]["metadata"], json!({"sessionId": "child"}));
+    // None is of a call when nothing ran as it started, or when it is over.
     let log = workflow(asked("{}"), &["child"]).call("c");
     assert_eq!(state(&log).get("metadata"), None);
     let log = workflow(asked("{}").call("c"), &[])
