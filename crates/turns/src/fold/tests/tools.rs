@@ -227,6 +227,20 @@ fn one_message_may_ask_twice_under_one_id() {
 }
 
 #[test]
+fn a_stream_may_ask_twice_under_one_id() {
+    let block = call("c", "{}");
+    let log = Log::new().turn().step(1).end_block(0, &block).end_block(1, &block).call("c");
+    let log = log.answer(&json!([block, block])).result("c", &json!([text("one")]));
+    let record = log.record("asst:2");
+    let part = |at: usize| &record["parts"][at];
+    assert_eq!((&part(0)["id"], &part(0)["state"]["output"]), (&json!("asst:2.0"), &json!("one")));
+    assert_eq!(
+        (&part(1)["id"], &part(1)["state"]["status"]),
+        (&json!("asst:2.1"), &json!("pending"))
+    );
+}
+
+#[test]
 fn the_id_of_a_result_is_its_sources_or_its_blocks() {
     let mut answered = result(1, "c", &json!([text("out")]));
     answered["message"]["source"] = json!({});
