@@ -3,6 +3,8 @@
 //! Pure and sans-I/O: paging is a state machine that says which page of its source it wants and is
 //! fed it; whoever drives it owns the network, the clock and the cancellation.
 
+pub mod fold;
 pub mod projection;
 
+pub use fold::{Fold, FoldPage};
 pub use projection::{Parts, Projection};
