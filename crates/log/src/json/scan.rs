@@ -1,5 +1,7 @@
 //! The two walks over JSON text: one that checks, and one that only finds ends.
 
+use std::ops::Range;
+
 use memchr::memchr2;
 
 /// The first thing in a text that is not JSON.
@@ -18,6 +20,10 @@ impl JsonError {
 
     pub(super) fn trailing(offset: usize) -> Self {
         Self::new(offset, "text after the value")
+    }
+
+    fn end(offset: usize) -> Self {
+        Self::new(offset, "unexpected end of the text")
     }
 }
 
@@ -49,6 +55,13 @@ pub(super) fn skip_value(bytes: &[u8], start: usize) -> usize {
 fn skip_scalar(bytes: &[u8], start: usize) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+    start + rest.iter().position(ends).unwrap_or(rest.len())
+}
+
+/// Where the next string or white space of a checked text starts.
+pub(super) fn skip_plain(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    let ends = |byte: &u8| matches!(byte, b'"' | b' ' | b'\t' | b'\n' | b'\r');
     start + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
@@ -108,80 +121,132 @@ fn skip_container(bytes: &[u8], start: usize, open: u8, close: u8) -> usize {
     bytes.len()
 }
 
-/// What the checking walk may meet next.
-#[derive(Clone, Copy)]
-enum Expect {
-    Value,
-    /// After `[`: a value or the end of the array.
-    FirstElement,
-    /// After `{`: a key or the end of the object.
-    FirstKey,
-    /// After a `,` in an object.
-    Key,
-    /// After a value inside a container: `,` or its end.
-    Next,
+/// Which containers are open, one bit each, set for an object. The innermost 64 take no memory
+/// beyond the struct.
+#[derive(Default)]
+struct Nesting {
+    depth: usize,
+    innermost: u64,
+    outer: Vec<u64>,
+}
+
+impl Nesting {
+    fn open(&mut self, object: bool) {
+        if self.depth != 0 && self.depth.is_multiple_of(64) {
+            self.outer.push(self.innermost);
+        }
+        self.innermost = self.innermost << 1 | u64::from(object);
+        self.depth += 1;
+    }
+
+    fn close(&mut self) {
+        self.innermost >>= 1;
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth != 0 && self.depth.is_multiple_of(64) {
+            self.innermost = self.outer.pop().unwrap_or_default();
+        }
+    }
+
+    fn in_object(&self) -> bool {
+        self.innermost & 1 == 1
+    }
 }
 
 /// Checks the value that starts at `start` and says where it ends.
-///
-/// Open containers are remembered on a heap stack of one byte each.
 pub(super) fn check_value(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
-    let mut open: Vec<u8> = Vec::new();
+    let mut nesting = Nesting::default();
     let mut at = start;
-    let mut expect = Expect::Value;
     loop {
-        at = skip_whitespace(bytes, at);
-        let byte = bytes.get(at).copied();
-        match (expect, byte) {
-            (_, None) => return Err(JsonError::new(at, "unexpected end of the text")),
-            (Expect::FirstElement, Some(b']')) | (Expect::FirstKey, Some(b'}')) => {
-                open.pop();
-                at += 1;
-                expect = Expect::Next;
-            }
-            (Expect::Value | Expect::FirstElement, Some(byte)) => match byte {
-                b'{' => {
-                    open.push(b'}');
-                    at += 1;
-                    expect = Expect::FirstKey;
-                }
-                b'[' => {
-                    open.push(b']');
-                    at += 1;
-                    expect = Expect::FirstElement;
-                }
-                _ => {
-                    at = check_scalar(bytes, at, byte)?;
-                    expect = Expect::Next;
-                }
-            },
-            (Expect::FirstKey | Expect::Key, Some(b'"')) => {
-                at = check_string(bytes, at)?;
-                at = skip_whitespace(bytes, at);
-                if bytes.get(at) != Some(&b':') {
-                    return Err(JsonError::new(at, "expected a colon"));
-                }
-                at += 1;
-                expect = Expect::Value;
-            }
-            (Expect::FirstKey | Expect::Key, Some(_)) => {
-                return Err(JsonError::new(at, "expected a key"));
-            }
-            (Expect::Next, Some(byte)) => {
-                let closes = open.last().copied();
-                at += 1;
-                if Some(byte) == closes {
-                    open.pop();
-                } else if byte == b',' {
-                    expect = if closes == Some(b'}') { Expect::Key } else { Expect::Value };
+        at = match bytes.get(at) {
+            Some(b'{') => {
+                let first = skip_whitespace(bytes, at + 1);
+                nesting.open(true);
+                if bytes.get(first) == Some(&b'}') {
+                    first
                 } else {
-                    return Err(JsonError::new(at - 1, "expected a comma or the end"));
+                    at = check_colon(bytes, check_key(bytes, first)?)?;
+                    continue;
                 }
             }
+            Some(b'[') => {
+                let first = skip_whitespace(bytes, at + 1);
+                nesting.open(false);
+                if bytes.get(first) == Some(&b']') {
+                    first
+                } else {
+                    at = first;
+                    continue;
+                }
+            }
+            Some(&byte) => check_scalar(bytes, at, byte)?,
+            None => return Err(JsonError::end(at)),
+        };
+        // A value has ended, or an empty container is about to.
+        loop {
+            if nesting.depth == 0 {
+                return Ok(at);
+            }
+            at = skip_whitespace(bytes, at);
+            let in_object = nesting.in_object();
+            match bytes.get(at) {
+                Some(b',') => {
+                    at = skip_whitespace(bytes, at + 1);
+                    if in_object {
+                        at = check_colon(bytes, check_key(bytes, at)?)?;
+                    }
+                    break;
+                }
+                Some(b'}') if in_object => nesting.close(),
+                Some(b']') if !in_object => nesting.close(),
+                Some(_) => return Err(JsonError::new(at, "expected a comma or the end")),
+                None => return Err(JsonError::end(at)),
+            }
+            at += 1;
         }
-        if open.is_empty() && matches!(expect, Expect::Next) {
-            return Ok(at);
+    }
+}
+
+/// Checks the object that starts at `start`, hands out where each of its members' key (quotes
+/// included) and value stand, and says where the object ends.
+pub(super) fn check_members(
+    bytes: &[u8],
+    start: usize,
+    mut member: impl FnMut(Range<usize>, Range<usize>),
+) -> Result<usize, JsonError> {
+    let mut at = skip_whitespace(bytes, start + 1);
+    if bytes.get(at) == Some(&b'}') {
+        return Ok(at + 1);
+    }
+    loop {
+        let key = at..check_key(bytes, at)?;
+        let value_start = check_colon(bytes, key.end)?;
+        let value = value_start..check_value(bytes, value_start)?;
+        at = skip_whitespace(bytes, value.end);
+        member(key, value);
+        match bytes.get(at) {
+            Some(b',') => at = skip_whitespace(bytes, at + 1),
+            Some(b'}') => return Ok(at + 1),
+            Some(_) => return Err(JsonError::new(at, "expected a comma or the end")),
+            None => return Err(JsonError::end(at)),
         }
+    }
+}
+
+fn check_key(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    match bytes.get(at) {
+        Some(b'"') => check_string(bytes, at),
+        Some(_) => Err(JsonError::new(at, "expected a key")),
+        None => Err(JsonError::end(at)),
+    }
+}
+
+/// Where the value after the colon starts.
+fn check_colon(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    let at = skip_whitespace(bytes, at);
+    if bytes.get(at) == Some(&b':') {
+        Ok(skip_whitespace(bytes, at + 1))
+    } else {
+        Err(JsonError::new(at, "expected a colon"))
     }
 }
 
@@ -239,7 +304,7 @@ fn check_number(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
 fn check_string(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
     let mut at = start + 1;
     loop {
-        at += plain_len(bytes.get(at..).unwrap_or_default());
+        at = skip_unescaped(bytes, at);
         match bytes.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => match bytes.get(at + 1) {
@@ -275,21 +340,19 @@ fn marks_of(word: u64, byte: u8) -> u64 {
     marks_below(word ^ (ONES * u64::from(byte)), 1)
 }
 
-/// How many bytes come before the first quote, backslash or control character, looked for eight
+/// Where the first quote, backslash or control character from `at` on stands, looked for eight
 /// bytes at a time.
-fn plain_len(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*chunk);
+fn skip_unescaped(bytes: &[u8], mut at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let (words, tail) = rest.as_chunks::<8>();
+    for word in words {
+        let word = u64::from_le_bytes(*word);
         let marks = marks_of(word, b'"') | marks_of(word, b'\\') | marks_below(word, 0x20);
         if marks != 0 {
             return at + (marks.trailing_zeros() / 8) as usize;
         }
         at += 8;
     }
-    let rest = bytes.get(at..).unwrap_or_default();
-    at + rest
-        .iter()
-        .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
-        .unwrap_or(rest.len())
+    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    at + tail.iter().position(special).unwrap_or(tail.len())
 }
