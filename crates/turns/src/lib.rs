@@ -4,7 +4,14 @@
 //! fed it; whoever drives it owns the network, the clock and the cancellation.
 
 pub mod fold;
+mod normalize;
+mod object;
+#[cfg(test)]
+mod oracle;
 pub mod projection;
+mod slim;
+mod splice;
+pub mod summary;
 
 pub use fold::{Fold, FoldPage};
 pub use projection::{Parts, Projection};
