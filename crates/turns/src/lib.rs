@@ -6,6 +6,7 @@
 pub mod boundary;
 pub mod cursor;
 pub mod error;
+pub mod fold;
 pub mod lenient;
 pub mod page;
 pub mod projection;
@@ -16,6 +17,7 @@ pub mod turn_page;
 
 pub use boundary::is_boundary;
 pub use error::TurnPageError;
+pub use fold::{Fold, FoldPage};
 pub use page::{Answer, PageRequest, Purpose, SourcePage};
 pub use projection::{Parts, Projection};
 pub use query::TurnQuery;
