@@ -1,5 +1,7 @@
 //! The two walks over JSON text: one that checks, and one that only finds ends.
 
+use std::ops::Range;
+
 use memchr::{memchr2, memchr3};
 
 /// The first thing in a text that is not JSON.
@@ -18,6 +20,10 @@ impl JsonError {
 
     pub(super) fn trailing(offset: usize) -> Self {
         Self::new(offset, "text after the value")
+    }
+
+    fn end(offset: usize) -> Self {
+        Self::new(offset, "unexpected end of the text")
     }
 }
 
@@ -49,6 +55,13 @@ pub(super) fn skip_value(bytes: &[u8], start: usize) -> usize {
 fn skip_scalar(bytes: &[u8], start: usize) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+    start + rest.iter().position(ends).unwrap_or(rest.len())
+}
+
+/// Where the next string or white space of a checked text starts.
+pub(super) fn skip_plain(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    let ends = |byte: &u8| matches!(byte, b'"' | b' ' | b'\t' | b'\n' | b'\r');
     start + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
@@ -104,66 +117,128 @@ enum Expect {
     Next,
 }
 
+/// Which containers are open, one bit each, set for an object. The innermost 64 take no memory
+/// beyond the struct.
+#[derive(Default)]
+struct Nesting {
+    depth: usize,
+    innermost: u64,
+    outer: Vec<u64>,
+}
+
+impl Nesting {
+    fn open(&mut self, object: bool) {
+        if self.depth != 0 && self.depth.is_multiple_of(64) {
+            self.outer.push(self.innermost);
+        }
+        self.innermost = self.innermost << 1 | u64::from(object);
+        self.depth += 1;
+    }
+
+    fn close(&mut self) {
+        self.innermost >>= 1;
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth != 0 && self.depth.is_multiple_of(64) {
+            self.innermost = self.outer.pop().unwrap_or_default();
+        }
+    }
+
+    fn in_object(&self) -> bool {
+        self.innermost & 1 == 1
+    }
+}
+
 /// Checks the value that starts at `start` and says where it ends.
-///
-/// Open containers are remembered on a heap stack of one byte each.
 pub(super) fn check_value(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
-    let mut open: Vec<u8> = Vec::new();
+    let mut nesting = Nesting::default();
     let mut at = start;
     let mut expect = Expect::Value;
     loop {
         at = skip_whitespace(bytes, at);
-        let byte = bytes.get(at).copied();
+        let Some(&byte) = bytes.get(at) else { return Err(JsonError::end(at)) };
         match (expect, byte) {
-            (_, None) => return Err(JsonError::new(at, "unexpected end of the text")),
-            (Expect::FirstElement, Some(b']')) | (Expect::FirstKey, Some(b'}')) => {
-                open.pop();
+            (Expect::FirstElement, b']') | (Expect::FirstKey, b'}') => {
+                nesting.close();
                 at += 1;
                 expect = Expect::Next;
             }
-            (Expect::Value | Expect::FirstElement, Some(byte)) => match byte {
-                b'{' => {
-                    open.push(b'}');
-                    at += 1;
-                    expect = Expect::FirstKey;
-                }
-                b'[' => {
-                    open.push(b']');
-                    at += 1;
-                    expect = Expect::FirstElement;
-                }
-                _ => {
-                    at = check_scalar(bytes, at, byte)?;
-                    expect = Expect::Next;
-                }
-            },
-            (Expect::FirstKey | Expect::Key, Some(b'"')) => {
-                at = check_string(bytes, at)?;
-                at = skip_whitespace(bytes, at);
-                if bytes.get(at) != Some(&b':') {
-                    return Err(JsonError::new(at, "expected a colon"));
-                }
+            (Expect::Value | Expect::FirstElement, b'{') => {
+                nesting.open(true);
                 at += 1;
+                expect = Expect::FirstKey;
+            }
+            (Expect::Value | Expect::FirstElement, b'[') => {
+                nesting.open(false);
+                at += 1;
+                expect = Expect::FirstElement;
+            }
+            (Expect::Value | Expect::FirstElement, _) => {
+                at = check_scalar(bytes, at, byte)?;
+                expect = Expect::Next;
+            }
+            (Expect::FirstKey | Expect::Key, _) => {
+                at = check_colon(bytes, check_key(bytes, at)?)?;
                 expect = Expect::Value;
             }
-            (Expect::FirstKey | Expect::Key, Some(_)) => {
-                return Err(JsonError::new(at, "expected a key"));
-            }
-            (Expect::Next, Some(byte)) => {
-                let closes = open.last().copied();
+            (Expect::Next, b',') => {
                 at += 1;
-                if Some(byte) == closes {
-                    open.pop();
-                } else if byte == b',' {
-                    expect = if closes == Some(b'}') { Expect::Key } else { Expect::Value };
-                } else {
-                    return Err(JsonError::new(at - 1, "expected a comma or the end"));
+                expect = if nesting.in_object() { Expect::Key } else { Expect::Value };
+            }
+            (Expect::Next, _) => {
+                if byte != if nesting.in_object() { b'}' } else { b']' } {
+                    return Err(JsonError::new(at, "expected a comma or the end"));
                 }
+                nesting.close();
+                at += 1;
             }
         }
-        if open.is_empty() && matches!(expect, Expect::Next) {
+        if nesting.depth == 0 && matches!(expect, Expect::Next) {
             return Ok(at);
         }
+    }
+}
+
+/// Checks the object that starts at `start`, hands out where each of its members' key (quotes
+/// included) and value stand, and says where the object ends.
+pub(super) fn check_members(
+    bytes: &[u8],
+    start: usize,
+    mut member: impl FnMut(Range<usize>, Range<usize>),
+) -> Result<usize, JsonError> {
+    let mut at = skip_whitespace(bytes, start + 1);
+    if bytes.get(at) == Some(&b'}') {
+        return Ok(at + 1);
+    }
+    loop {
+        let key = at..check_key(bytes, at)?;
+        let value_start = skip_whitespace(bytes, check_colon(bytes, key.end)?);
+        let value = value_start..check_value(bytes, value_start)?;
+        at = skip_whitespace(bytes, value.end);
+        member(key, value);
+        match bytes.get(at) {
+            Some(b',') => at = skip_whitespace(bytes, at + 1),
+            Some(b'}') => return Ok(at + 1),
+            Some(_) => return Err(JsonError::new(at, "expected a comma or the end")),
+            None => return Err(JsonError::end(at)),
+        }
+    }
+}
+
+fn check_key(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    match bytes.get(at) {
+        Some(b'"') => check_string(bytes, at),
+        Some(_) => Err(JsonError::new(at, "expected a key")),
+        None => Err(JsonError::end(at)),
+    }
+}
+
+/// Where the text after the colon starts.
+fn check_colon(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    let at = skip_whitespace(bytes, at);
+    if bytes.get(at) == Some(&b':') {
+        Ok(at + 1)
+    } else {
+        Err(JsonError::new(at, "expected a colon"))
     }
 }
 

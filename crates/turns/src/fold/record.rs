@@ -1,8 +1,16 @@
 //! One record of the transcript.
 
+use std::fmt::Display;
+
 use turnkeep_log::{Seq, Text, json::JsonText};
 
-use super::{render::Writer, user::User};
+use super::{
+    assistant::{Assistant, times},
+    command::Command,
+    compaction::{Marker, Summary},
+    render::Writer,
+    user::User,
+};
 
 /// One record: what every kind has, and what makes it its kind.
 pub(super) struct Record {
@@ -19,6 +27,10 @@ pub(super) struct Record {
 
 pub(super) enum Body {
     User(User),
+    Command(Command),
+    Assistant(Box<Assistant>),
+    Marker(Marker),
+    Summary(Summary),
 }
 
 /// What rendering a record needs besides the record.
@@ -36,10 +48,20 @@ impl Record {
         out.key("id").literal(&self.id);
         out.key("sessionID").literal(around.session);
         match &self.body {
-            Body::User(user) => {
-                self.user_info(&mut out);
-                user.parts(self, around, &mut out);
+            Body::User(_) | Body::Command(_) | Body::Marker(_) => {
+                out.key("role").literal("user");
+                times(self.created, None, &mut out);
             }
+            Body::Assistant(answer) => answer.info(self, &mut out),
+            Body::Summary(summary) => summary.info(self, &mut out),
+        }
+        out.close();
+        match &self.body {
+            Body::User(user) => user.parts(self, around, &mut out),
+            Body::Command(command) => command.parts(self, around, &mut out),
+            Body::Assistant(answer) => answer.parts(self, around, &mut out),
+            Body::Marker(marker) => marker.parts(self, around, &mut out),
+            Body::Summary(summary) => summary.parts(self, around, &mut out),
         }
         out.close();
         JsonText::parse(&Text::from(out.finish())).ok()
@@ -49,23 +71,18 @@ impl Record {
     fn size(&self) -> usize {
         512 + match &self.body {
             Body::User(user) => user.size(),
+            Body::Command(command) => command.size(),
+            Body::Assistant(answer) => answer.size(),
+            Body::Marker(_) => 0,
+            Body::Summary(summary) => summary.size(),
         }
-    }
-
-    /// The rest of a user record's `info`.
-    fn user_info(&self, out: &mut Writer) {
-        out.key("role").literal("user");
-        out.key("time").open();
-        out.key("created").integer(self.created);
-        out.close();
-        out.close();
     }
 
     /// Starts a part: what every part has.
     pub(super) fn open_part(
         &self,
         around: &Around<'_>,
-        index: usize,
+        index: impl Display,
         kind: &str,
         out: &mut Writer,
     ) {

@@ -109,3 +109,8 @@ pub(super) fn string<'a>(object: Json<'a>, key: &str) -> Option<JsonStr<'a>> {
 pub(super) fn cut(event: &Event, piece: &str) -> Text {
     event.text().slice_of(piece)
 }
+
+/// Whether the event takes the place of others in what the model sees.
+pub(super) fn replaces(event: &Event) -> bool {
+    event.surface_op().is_some_and(|op| op.members().is_some())
+}
