@@ -3,7 +3,8 @@
 use crate::{
     event::EventError,
     id::Seq,
-    json::{Json, JsonError, JsonStr},
+    json::{Json, JsonStr},
+    packed::Tag,
     provenance::{self, Provenance},
 };
 
@@ -56,6 +57,30 @@ impl<'a> Members<'a> {
     }
 }
 
+/// What a line says it is.
+pub(crate) enum Named<'a> {
+    /// An event of this type.
+    Event(JsonStr<'a>),
+    /// A packed row.
+    Row(Tag),
+}
+
+impl<'a> Members<'a> {
+    pub(crate) fn named(&self) -> Result<Named<'a>, EventError> {
+        let name = self.event_type.ok_or(bad("type", "is missing"))?;
+        let name = name.as_str().ok_or(bad("type", "is not a string"))?;
+        Ok(Tag::of(name).map_or(Named::Event(name), Named::Row))
+    }
+
+    /// The type of what can only be an event.
+    pub(crate) fn event_type(&self) -> Result<JsonStr<'a>, EventError> {
+        match self.named()? {
+            Named::Event(event_type) => Ok(event_type),
+            Named::Row(_) => Err(bad("type", "is the name of a packed row")),
+        }
+    }
+}
+
 /// A checked event envelope: slices of the line it was read from.
 pub(crate) struct Envelope<'a> {
     /// The whole event.
@@ -72,19 +97,22 @@ pub(crate) struct Envelope<'a> {
 impl<'a> Envelope<'a> {
     pub(crate) fn read(line: &'a str) -> Result<Self, EventError> {
         let (json, members) = Members::find(line)?;
-        Self::check(json, &members)
+        Self::check(json, members.event_type()?, &members)
     }
 
-    pub(crate) fn check(json: Json<'a>, members: &Members<'a>) -> Result<Self, EventError> {
-        let event_type = event_type(members)?;
+    /// Checks the members of `json`, whose type has been checked already.
+    pub(crate) fn check(
+        json: Json<'a>,
+        event_type: JsonStr<'a>,
+        members: &Members<'a>,
+    ) -> Result<Self, EventError> {
         let seq = seq(members.seq.ok_or(bad("seq", "is missing"))?)?;
-        let time = time(members.time.ok_or(bad("time", "is missing"))?)?;
         let provenance = members.source_event_seqs.map(|list| provenance::check(list, seq));
         Ok(Self {
             json,
             event_type,
             seq,
-            time,
+            time: time(members.time.ok_or(bad("time", "is missing"))?)?,
             data: members.data.ok_or(bad("data", "is missing"))?,
             ignorable: members.ignorable.and_then(Json::as_bool) == Some(true),
             surface_op: members.surface_op,
@@ -93,23 +121,11 @@ impl<'a> Envelope<'a> {
                 .map_err(|problem| bad("sourceEventSeqs", problem))?,
         })
     }
-}
 
-impl Envelope<'_> {
     /// How much longer the event can get when its provenance is written out.
     pub(crate) fn expanded_len(&self) -> usize {
         self.provenance.filter(|list| list.has_ranges).map_or(0, |list| list.expanded_len())
     }
-}
-
-/// The type of an event, which may not be one of those that mark a packed row.
-pub(crate) fn event_type<'a>(members: &Members<'a>) -> Result<JsonStr<'a>, EventError> {
-    let event_type = members.event_type.ok_or(bad("type", "is missing"))?;
-    let event_type = event_type.as_str().ok_or(bad("type", "is not a string"))?;
-    if crate::packed::Tag::of(event_type).is_some() {
-        return Err(bad("type", "is the name of a packed row"));
-    }
-    Ok(event_type)
 }
 
 pub(crate) fn seq(value: Json<'_>) -> Result<Seq, EventError> {
@@ -122,10 +138,4 @@ pub(crate) fn time(value: Json<'_>) -> Result<i64, EventError> {
 
 pub(crate) fn bad(member: &'static str, problem: &'static str) -> EventError {
     EventError::Member { member, problem }
-}
-
-impl From<JsonError> for EventError {
-    fn from(error: JsonError) -> Self {
-        Self::NotJson(error)
-    }
 }

@@ -73,7 +73,7 @@ impl EventDraft {
     pub fn parse(line: &Text) -> Result<Self, EventError> {
         let line = one_line(line)?;
         let (json, members) = Members::find(&line)?;
-        envelope::event_type(&members)?;
+        members.event_type()?;
         members.data.ok_or(bad("data", "is missing"))?;
         if members.ignorable.is_some_and(|value| value.as_bool() != Some(true)) {
             return Err(bad("ignorable", "is not true"));

@@ -7,6 +7,8 @@ mod tests;
 
 pub use draft::{CompleteError, EventDraft};
 
+use std::{num::NonZeroU32, ops::Range};
+
 use crate::{
     envelope::Envelope,
     id::Seq,
@@ -49,7 +51,7 @@ pub struct Event {
 pub enum EventError {
     /// The text is not JSON.
     #[error("not JSON: {0}")]
-    NotJson(#[source] JsonError),
+    NotJson(#[from] JsonError),
     /// The text is JSON, but no object.
     #[error("not a JSON object")]
     NotAnObject,
@@ -97,11 +99,11 @@ impl Event {
             if length > MAX_EVENT_BYTES {
                 return Err(EventError::TooLong);
             }
-            let Span { start, end } = Span::of(provenance.list.text(), whole)?;
+            let Range { start, end } = Span::of(provenance.list.text(), whole)?.range();
             let mut expanded = String::with_capacity(length);
-            expanded.push_str(whole.get(..start as usize).unwrap_or_default());
+            expanded.push_str(whole.get(..start).unwrap_or_default());
             provenance.expand(&mut expanded);
-            expanded.push_str(whole.get(end as usize..).unwrap_or_default());
+            expanded.push_str(whole.get(end..).unwrap_or_default());
             let expanded = Text::from(expanded);
             return Self::from_envelope(&expanded, &Envelope::read(&expanded)?);
         }
@@ -207,8 +209,9 @@ enum Name {
 /// Where a part stands in an event's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
+    start: u32,
+    /// Never 0, since every part stands inside an object.
+    end: NonZeroU32,
 }
 
 impl Span {
@@ -224,10 +227,14 @@ impl Span {
     /// A range of a text that is no longer than [`MAX_EVENT_BYTES`].
     pub(crate) fn new(start: usize, end: usize) -> Self {
         let narrow = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        Self { start: narrow(start), end: narrow(end) }
+        Self { start: narrow(start), end: NonZeroU32::new(narrow(end)).unwrap_or(NonZeroU32::MIN) }
+    }
+
+    fn range(self) -> Range<usize> {
+        self.start as usize..self.end.get() as usize
     }
 
     fn in_text(self, text: &str) -> &str {
-        text.get(self.start as usize..self.end as usize).unwrap_or_default()
+        text.get(self.range()).unwrap_or_default()
     }
 }

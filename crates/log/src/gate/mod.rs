@@ -52,8 +52,8 @@ fn unsupported(event_type: &str) -> &'static str {
     if Vocabulary::is_retired(event_type) {
         "that only early builds of the harness wrote; this build ships no upgrade path for it"
     } else {
-        "unknown to this build and not marked ignorable; refusing to interpret the log: \
-         it was likely written by a newer harness — upgrade to open it"
+        "unknown to this harness and not marked ignorable; refusing to interpret the log — \
+         it was likely written by a newer harness; upgrade to open it"
     }
 }
 

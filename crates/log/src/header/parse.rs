@@ -18,12 +18,13 @@ pub enum HeaderError {
     Unsupported {
         /// What the header calls the session; its JSON text where that is no string.
         session: String,
-        /// The version, as JavaScript prints it.
+        /// The version, as JavaScript prints it; as it is spelled where it is past the doubles.
         version: String,
         /// Whether it comes after ours.
         newer: bool,
     },
-    /// The line is not the header of the session.
+    /// The line is not the header of the session. The text says what is wrong with the line only:
+    /// whoever asked for the session knows which it is, and the line may not say.
     #[error("{problem}")]
     Corrupt {
         /// What is wrong with it.
@@ -168,7 +169,11 @@ fn check_version(json: Json<'_>) -> Result<(), HeaderError> {
         return Ok(());
     }
     let mut printed = String::new();
-    write_number(&mut printed, number);
+    if number.is_finite() {
+        write_number(&mut printed, number);
+    } else {
+        printed.push_str(version.map_or("", Json::text));
+    }
     let id = json.get("id");
     let session = match id.and_then(Json::as_str) {
         Some(id) => id.decode_lossy().into_owned(),

@@ -200,12 +200,26 @@ impl<'a> Json<'a> {
     #[must_use]
     pub fn as_safe_integer(self) -> Option<i64> {
         const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
+        if let Some(value) = self.short_natural() {
+            return Some(value);
+        }
         let number = self.as_f64()?;
         if number.fract() != 0.0 || number.abs() > MAX_SAFE {
             return None;
         }
         #[expect(clippy::cast_possible_truncation, reason = "integral and within ±2^53")]
         Some(number as i64)
+    }
+
+    /// The value of up to 15 digits: the way nearly every integer is spelled.
+    fn short_natural(self) -> Option<i64> {
+        let digits = self.text.as_bytes();
+        if digits.is_empty() || digits.len() > 15 {
+            return None;
+        }
+        digits.iter().try_fold(0, |value, digit| {
+            digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0'))
+        })
     }
 
     /// The value of a safe integer that is neither negative nor spelled as negative zero.

@@ -103,20 +103,6 @@ fn skip_container(bytes: &[u8], start: usize, open: u8, close: u8) -> usize {
     }
 }
 
-/// What the checking walk may meet next.
-#[derive(Clone, Copy)]
-enum Expect {
-    Value,
-    /// After `[`: a value or the end of the array.
-    FirstElement,
-    /// After `{`: a key or the end of the object.
-    FirstKey,
-    /// After a `,` in an object.
-    Key,
-    /// After a value inside a container: `,` or its end.
-    Next,
-}
-
 /// Which containers are open, one bit each, set for an object. The innermost 64 take no memory
 /// beyond the struct.
 #[derive(Default)]
@@ -152,48 +138,52 @@ impl Nesting {
 pub(super) fn check_value(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
     let mut nesting = Nesting::default();
     let mut at = start;
-    let mut expect = Expect::Value;
     loop {
-        at = skip_whitespace(bytes, at);
-        let Some(&byte) = bytes.get(at) else { return Err(JsonError::end(at)) };
-        match (expect, byte) {
-            (Expect::FirstElement, b']') | (Expect::FirstKey, b'}') => {
-                nesting.close();
-                at += 1;
-                expect = Expect::Next;
-            }
-            (Expect::Value | Expect::FirstElement, b'{') => {
+        at = match bytes.get(at) {
+            Some(b'{') => {
+                let first = skip_whitespace(bytes, at + 1);
                 nesting.open(true);
-                at += 1;
-                expect = Expect::FirstKey;
-            }
-            (Expect::Value | Expect::FirstElement, b'[') => {
-                nesting.open(false);
-                at += 1;
-                expect = Expect::FirstElement;
-            }
-            (Expect::Value | Expect::FirstElement, _) => {
-                at = check_scalar(bytes, at, byte)?;
-                expect = Expect::Next;
-            }
-            (Expect::FirstKey | Expect::Key, _) => {
-                at = check_colon(bytes, check_key(bytes, at)?)?;
-                expect = Expect::Value;
-            }
-            (Expect::Next, b',') => {
-                at += 1;
-                expect = if nesting.in_object() { Expect::Key } else { Expect::Value };
-            }
-            (Expect::Next, _) => {
-                if byte != if nesting.in_object() { b'}' } else { b']' } {
-                    return Err(JsonError::new(at, "expected a comma or the end"));
+                if bytes.get(first) == Some(&b'}') {
+                    first
+                } else {
+                    at = check_colon(bytes, check_key(bytes, first)?)?;
+                    continue;
                 }
-                nesting.close();
-                at += 1;
             }
-        }
-        if nesting.depth == 0 && matches!(expect, Expect::Next) {
-            return Ok(at);
+            Some(b'[') => {
+                let first = skip_whitespace(bytes, at + 1);
+                nesting.open(false);
+                if bytes.get(first) == Some(&b']') {
+                    first
+                } else {
+                    at = first;
+                    continue;
+                }
+            }
+            Some(&byte) => check_scalar(bytes, at, byte)?,
+            None => return Err(JsonError::end(at)),
+        };
+        // A value has ended, or an empty container is about to.
+        loop {
+            if nesting.depth == 0 {
+                return Ok(at);
+            }
+            at = skip_whitespace(bytes, at);
+            let in_object = nesting.in_object();
+            match bytes.get(at) {
+                Some(b',') => {
+                    at = skip_whitespace(bytes, at + 1);
+                    if in_object {
+                        at = check_colon(bytes, check_key(bytes, at)?)?;
+                    }
+                    break;
+                }
+                Some(b'}') if in_object => nesting.close(),
+                Some(b']') if !in_object => nesting.close(),
+                Some(_) => return Err(JsonError::new(at, "expected a comma or the end")),
+                None => return Err(JsonError::end(at)),
+            }
+            at += 1;
         }
     }
 }
@@ -211,7 +201,7 @@ pub(super) fn check_members(
     }
     loop {
         let key = at..check_key(bytes, at)?;
-        let value_start = skip_whitespace(bytes, check_colon(bytes, key.end)?);
+        let value_start = check_colon(bytes, key.end)?;
         let value = value_start..check_value(bytes, value_start)?;
         at = skip_whitespace(bytes, value.end);
         member(key, value);
@@ -232,11 +222,11 @@ fn check_key(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     }
 }
 
-/// Where the text after the colon starts.
+/// Where the value after the colon starts.
 fn check_colon(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     let at = skip_whitespace(bytes, at);
     if bytes.get(at) == Some(&b':') {
-        Ok(at + 1)
+        Ok(skip_whitespace(bytes, at + 1))
     } else {
         Err(JsonError::new(at, "expected a colon"))
     }
@@ -296,7 +286,7 @@ fn check_number(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
 fn check_string(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
     let mut at = start + 1;
     loop {
-        at += plain_len(bytes.get(at..).unwrap_or_default());
+        at = skip_unescaped(bytes, at);
         match bytes.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => match bytes.get(at + 1) {
@@ -319,26 +309,24 @@ fn check_string(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// How many bytes come before the first quote, backslash or control character.
+/// Where the first quote, backslash or control character from `at` on stands.
 ///
 /// Eight bytes at a time: a byte below `n` borrows from its high bit in `word − n·ONES`. A borrow
 /// can mark later bytes wrongly, never earlier ones, so the first mark is exact.
-fn plain_len(bytes: &[u8]) -> usize {
-    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;
-    let mut at = 0;
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*chunk);
+fn skip_unescaped(bytes: &[u8], mut at: usize) -> usize {
+    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
+    let rest = bytes.get(at..).unwrap_or_default();
+    let (words, tail) = rest.as_chunks::<8>();
+    for word in words {
+        let word = u64::from_le_bytes(*word);
         let quote = below(word ^ (ONES * u64::from(b'"')), 1);
         let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-        let marks = quote | backslash | below(word, 0x20);
+        let marks = (quote | backslash | below(word, 0x20)) & HIGHS;
         if marks != 0 {
             return at + (marks.trailing_zeros() / 8) as usize;
         }
         at += 8;
     }
-    let rest = bytes.get(at..).unwrap_or_default();
-    at + rest
-        .iter()
-        .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
-        .unwrap_or(rest.len())
+    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    at + tail.iter().position(special).unwrap_or(tail.len())
 }

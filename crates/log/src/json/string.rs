@@ -73,9 +73,11 @@ impl<'a> JsonStr<'a> {
 
 impl PartialEq<str> for JsonStr<'_> {
     fn eq(&self, other: &str) -> bool {
-        match self.plain() {
-            Some(plain) => plain == other,
-            None => self.units().eq(other.encode_utf16()),
+        // An escape is longer than what it stands for.
+        if self.raw.len() <= other.len() {
+            self.raw == other && self.plain().is_some()
+        } else {
+            self.plain().is_none() && self.units().eq(other.encode_utf16())
         }
     }
 }

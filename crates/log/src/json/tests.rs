@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Json, Kind, write_number, write_str, write_units};
+use super::{Json, Kind, write_compact, write_number, write_str, write_units};
 
 #[test]
 fn accepts_and_refuses_what_json_parse_does() {
@@ -69,6 +69,22 @@ fn depth_is_bounded_by_memory_alone() {
 }
 
 #[test]
+fn containers_close_in_the_order_they_opened() {
+    for depth in [1, 2, 63, 64, 65, 127, 128, 129, 1000] {
+        let (open, close): (Vec<&str>, Vec<&str>) =
+            (0..depth).map(|at| if at % 3 == 0 { ("{\"a\":", "}") } else { ("[", "]") }).unzip();
+        let close: Vec<&str> = close.into_iter().rev().collect();
+        let text = open.concat() + "1" + &close.concat();
+        assert!(Json::parse(&text).is_ok(), "{text}");
+        for at in 0..depth {
+            let mut wrong = close.clone();
+            wrong[at] = if wrong[at] == "}" { "]" } else { "}" };
+            assert!(Json::parse(&(open.concat() + "1" + &wrong.concat())).is_err());
+        }
+    }
+}
+
+#[test]
 fn members_keep_order_and_duplicates_and_get_takes_the_last() {
     let value = Json::parse(r#" {"b" : 1, "\u0061":[1,{"x":"}"}], "b":"two" } "#).unwrap();
     let keys: Vec<_> = value.members().unwrap().map(|member| member.key.raw()).collect();
@@ -85,6 +101,9 @@ fn numbers_are_javascript_numbers() {
     assert_eq!(integer("1.0"), Some(1));
     assert_eq!(integer("1e3"), Some(1000));
     assert_eq!(integer("-0"), Some(0));
+    assert_eq!(integer("999999999999999"), Some(999_999_999_999_999));
+    assert_eq!(integer("1234567890123456"), Some(1_234_567_890_123_456));
+    assert_eq!(integer("-7"), Some(-7));
     assert_eq!(integer("9007199254740991"), Some(9_007_199_254_740_991));
     assert_eq!(integer("9007199254740992"), None);
     assert_eq!(integer("1.5"), None);
@@ -104,7 +123,9 @@ fn strings_are_code_units() {
     let mut out = String::new();
     write_units(&mut out, string.units());
     assert_eq!(out, r#""a😀\ud83d\n\u0000é""#);
-    assert_eq!(Json::parse(r#""\u0041b""#).unwrap().as_str().unwrap(), "Ab");
+    let equal = |literal, text| Json::parse(literal).unwrap().as_str().unwrap() == text;
+    assert!(equal(r#""\u0041b""#, "Ab") && equal(r#""\\""#, "\\") && equal(r#""""#, ""));
+    assert!(!equal(r#""\\""#, r"\\") && !equal(r#""\n""#, r"\n") && !equal(r#""a""#, "ab"));
 }
 
 #[test]
@@ -185,6 +206,30 @@ proptest! {
     }
 
     #[test]
+    fn members_are_found_on_the_way(value in arbitrary_json(), pretty in any::<bool>()) {
+        let text = if pretty {
+            serde_json::to_string_pretty(&value).unwrap()
+        } else {
+            value.to_string()
+        };
+        let mut found = Vec::new();
+        let parsed = Json::parse_members(&text, |member| found.push(member)).unwrap();
+        prop_assert_eq!(parsed, Json::parse(&text).unwrap());
+        let walked: Vec<_> = parsed.members().into_iter().flatten().collect();
+        prop_assert_eq!(found.len(), walked.len());
+        for (found, walked) in found.iter().zip(&walked) {
+            prop_assert_eq!((found.key.raw(), found.value), (walked.key.raw(), walked.value));
+        }
+    }
+
+    #[test]
+    fn compacting_removes_white_space_alone(value in arbitrary_json()) {
+        let mut out = String::new();
+        write_compact(&mut out, Json::parse(&serde_json::to_string_pretty(&value).unwrap()).unwrap());
+        prop_assert_eq!(out, value.to_string());
+    }
+
+    #[test]
     fn judges_mutated_text_as_serde_does(value in arbitrary_json(), at in any::<prop::sample::Index>(), with in "[ -~]") {
         let mut text: Vec<char> = value.to_string().chars().collect();
         let at = at.index(text.len());
@@ -193,6 +238,7 @@ proptest! {
         // serde_json refuses numbers past the double range, which JSON.parse takes as infinite.
         let serde = serde_json::from_str::<Box<serde_json::value::RawValue>>(&text);
         prop_assert_eq!(Json::parse(&text).is_ok(), serde.is_ok(), "{}", text);
+        prop_assert_eq!(Json::parse_members(&text, |_| ()).ok(), Json::parse(&text).ok());
     }
 
     #[test]

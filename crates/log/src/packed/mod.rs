@@ -33,6 +33,7 @@ pub use pack::{lines, pack_batch};
 pub(crate) use row::{Row, Tag};
 
 use crate::{
+    envelope::{Members, Named},
     event::{Event, MAX_EVENT_BYTES},
     records::RecordError,
     text::Text,
@@ -57,9 +58,10 @@ use crate::{
 /// # Ok::<(), turnkeep_log::records::RecordError>(())
 /// ```
 pub fn unpack(row: &Text) -> Result<Vec<Event>, RecordError> {
-    let (_, members) = crate::envelope::Members::find(row)?;
-    let tag = members.event_type.and_then(|name| Tag::of(name.as_str()?));
-    let tag = tag.ok_or(RecordError::Row { problem: "is not one" })?;
+    let (_, members) = Members::find(row)?;
+    let Named::Row(tag) = members.named()? else {
+        return Err(RecordError::Row { problem: "is an event" });
+    };
     let mut events = Vec::new();
     let mut room = MAX_EVENT_BYTES;
     Row::read(tag, &members)?.unpack(&mut room, &mut events)?;

@@ -24,7 +24,8 @@ impl Tag {
 
     /// The kind of row that a `type` names.
     pub(crate) fn of(event_type: JsonStr<'_>) -> Option<Self> {
-        Self::ALL.into_iter().find(|tag| event_type == *tag.name())
+        let name = event_type.decode()?;
+        Self::ALL.into_iter().find(|tag| name == tag.name())
     }
 
     /// The row's own `type`.
@@ -230,11 +231,16 @@ impl<'a> Row<'a> {
 
         let mut text = String::with_capacity(most);
         let mut marks = Vec::with_capacity(self.count);
+        let mut digits = itoa::Buffer::new();
         let mut time = self.time0;
         let mut gaps = self.dt.elements().into_iter().flatten().filter_map(Json::as_safe_integer);
         for (seq, string) in (self.seq0..).zip(self.strings.elements().into_iter().flatten()) {
             let start = text.len();
-            let _ = write!(text, r#"{{"type":"assistant/chunk","seq":{seq},"time":{time},"data":"#);
+            text.push_str(r#"{"type":"assistant/chunk","seq":"#);
+            text.push_str(digits.format(seq));
+            text.push_str(r#","time":"#);
+            text.push_str(digits.format(time));
+            text.push_str(r#","data":"#);
             let data = text.len() - start;
             text.push_str(&head);
             text.push_str(string.text());

@@ -15,10 +15,10 @@ mod tests;
 pub use scan::{Problem, RecordScan};
 
 use crate::{
-    envelope::{Envelope, Members},
+    envelope::{Envelope, Members, Named},
     event::{Event, EventError, MAX_EVENT_BYTES},
     id::Seq,
-    packed::{Row, Tag},
+    packed::Row,
     text::Text,
 };
 
@@ -80,10 +80,10 @@ enum Record<'a> {
 impl<'a> Record<'a> {
     fn read(line: &'a str) -> Result<Self, RecordError> {
         let (json, members) = Members::find(line)?;
-        match members.event_type.and_then(|name| Tag::of(name.as_str()?)) {
-            Some(tag) => Ok(Self::Row(Row::read(tag, &members)?)),
-            None => Ok(Self::Event(Envelope::check(json, &members)?)),
-        }
+        Ok(match members.named()? {
+            Named::Row(tag) => Self::Row(Row::read(tag, &members)?),
+            Named::Event(event_type) => Self::Event(Envelope::check(json, event_type, &members)?),
+        })
     }
 
     fn first_seq(&self) -> Seq {

@@ -9,6 +9,9 @@ use crate::{
     text::Text,
 };
 
+/// How many times its length a log may unpack to. Rows of one-letter deltas come to about 40.
+const EXPANSION: usize = 64;
+
 /// Reads events out of a log's text, as far as they continue it.
 ///
 /// ```
@@ -29,7 +32,8 @@ use crate::{
 pub struct RecordScan {
     next: Seq,
     events: Vec<Event>,
-    /// How much text the events not yet taken may still need beyond what was fed.
+    /// How much text the events not yet taken may need, and how much of that is left.
+    limit: usize,
     room: usize,
     lines: u64,
     bytes: u64,
@@ -68,11 +72,11 @@ pub enum Problem {
         /// Which line.
         line: u64,
     },
-    /// The events of a record, with those not yet taken, need more than [`MAX_EVENT_BYTES`]
-    /// beyond the text that was fed.
+    /// The events not yet taken need more text than [`MAX_EVENT_BYTES`] (or the bound that was
+    /// [set](RecordScan::with_limit)) and 64 times what was fed.
     ///
-    /// A row of a few megabytes can stand for terabytes. This is a bound of the reader, not damage
-    /// to the log: never drop what comes after it.
+    /// A row of a few megabytes can be made to stand for terabytes. This is a bound of the reader,
+    /// not damage to the log: never drop what comes after it.
     #[error("record at line {line} stands for more text than can be read at once")]
     TooLong {
         /// Which line.
@@ -87,6 +91,7 @@ impl RecordScan {
         Self {
             next,
             events: Vec::new(),
+            limit: MAX_EVENT_BYTES,
             room: MAX_EVENT_BYTES,
             lines: 0,
             bytes: 0,
@@ -97,12 +102,21 @@ impl RecordScan {
         }
     }
 
+    /// The same scan with another bound for [`Problem::TooLong`] than [`MAX_EVENT_BYTES`].
+    #[must_use]
+    pub fn with_limit(mut self, bytes: usize) -> Self {
+        self.limit = bytes;
+        self.room = bytes;
+        self
+    }
+
     /// Reads the lines of the next part of the log.
     ///
     /// The part starts where the one before it ended, at the start of a line. Only the last part
     /// may end within a line; that line is never accepted.
     pub fn feed(&mut self, text: &Text) {
         let whole = text.as_str();
+        self.room = self.room.saturating_add(whole.len().saturating_mul(EXPANSION));
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', whole.as_bytes()) {
             self.line(text, start..end);
@@ -155,11 +169,8 @@ impl RecordScan {
     }
 
     /// The events accepted since the last call, in order.
-    ///
-    /// Take them after each part of a long log: events that are not taken limit how far packed
-    /// rows can be unpacked.
     pub fn take_events(&mut self) -> Vec<Event> {
-        self.room = MAX_EVENT_BYTES;
+        self.room = self.limit;
         std::mem::take(&mut self.events)
     }
 

@@ -1,5 +1,8 @@
 //! The event types that a build knows.
 
+#[cfg(test)]
+mod tests;
+
 use std::{borrow::Cow, collections::BTreeSet};
 
 /// The types of format v0, sorted.
