@@ -151,10 +151,8 @@ impl Assistant {
         }
         let interrupted = data.get("interrupted").and_then(Json::as_bool) == Some(true);
         self.error = interrupted.then(|| failure::aborted("Aborted"));
-        (self.completed, self.closed) = (None, None);
-        let settled = Content::Settled { message: event.clone(), notes: Vec::new() };
-        let attempt = match std::mem::replace(&mut self.content, settled) {
-            Content::Streamed { attempt, .. } => attempt,
+        let attempt = match &mut self.content {
+            Content::Streamed { attempt, .. } => std::mem::take(attempt),
             Content::Settled { .. } => Attempt::default(),
         };
         let (notes, new) = notes(&attempt, event, created, &mut self.tools);
@@ -336,9 +334,13 @@ fn notes(
     let of = |kind| streamed.iter().filter(move |(_, block)| block.kind == kind);
     let (mut texts, mut thoughts, mut others) =
         (of(Kind::Text), of(Kind::Reasoning), of(Kind::Other));
-    let mut calls: HashMap<&str, (usize, &Block)> = of(Kind::Call)
-        .filter_map(|&(part, block)| Some((&*block.call.as_ref()?.id, (part, block))))
-        .collect();
+    // The newest first: several blocks may have one id.
+    let mut calls: HashMap<&str, Vec<(usize, &Block)>> = HashMap::new();
+    for &(part, block) in of(Kind::Call).rev() {
+        if let Some(call) = &block.call {
+            calls.entry(&call.id).or_default().push((part, block));
+        }
+    }
     let mut next = streamed.len();
     let (mut notes, mut new) = (Vec::new(), Vec::new());
     for block in blocks(message) {
@@ -347,7 +349,7 @@ fn notes(
         let found = match kind {
             Kind::Text => texts.next().copied(),
             Kind::Reasoning => thoughts.next().copied(),
-            Kind::Call => id.and_then(|id| calls.remove(id.raw())),
+            Kind::Call => id.and_then(|id| calls.get_mut(id.raw())?.pop()),
             Kind::Other => others.next().copied(),
         };
         let known = found.and_then(|(_, block)| Some(block.call.as_ref()?.tool));

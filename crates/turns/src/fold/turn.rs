@@ -19,7 +19,7 @@ use super::{
 pub(super) struct Turn {
     /// Where its records begin.
     first: usize,
-    /// Where those of its newest step begin.
+    /// Where those begin that no step's end has completed.
     step: usize,
     /// The inside of the literal that spells the id of the message its answers answer.
     prompt: Option<Text>,
@@ -56,10 +56,6 @@ impl Fold {
 
     pub(super) fn step_start(&mut self) {
         self.attempt = None;
-        let next = self.records.len();
-        if let Some(turn) = &mut self.turn {
-            turn.step = next;
-        }
     }
 
     pub(super) fn step_end(&mut self, event: &Event) {
@@ -74,15 +70,21 @@ impl Fold {
         }
     }
 
-    /// Ends the turn. What it ended with is said by its last answer, even by one that came to
-    /// nothing; a turn that failed before the model began to answer gets an answer that says so.
+    /// Ends the turn. What it ended with is said by its last answer.
+    ///
+    /// That may be a request that came to nothing, when it failed or the turn was broken off. A
+    /// turn that failed before the model began to answer gets an answer that says so.
     pub(super) fn turn_end(&mut self, event: &Event) {
         self.attempt = None;
         let Some(turn) = self.turn.take() else { return };
         if let Some(reason) = event.data().get("reason") {
-            let failed = string(reason, "kind").is_some_and(|kind| kind == "error");
-            let last = match turn.last {
-                None if failed => Some(self.answer(event, Place::default(), turn.prompt)),
+            let kind = string(reason, "kind").and_then(JsonStr::plain);
+            let broken = matches!(kind, Some("error" | "aborted" | "disposed" | "interrupted"));
+            let last = match turn.last.filter(|&at| broken || self.is_outcome(at)) {
+                None if kind == Some("error") => {
+                    Some(self.answer(event, Place::default(), turn.prompt))
+                }
+                None => (turn.first..self.records.len()).rev().find(|&at| self.is_outcome(at)),
                 last => last,
             };
             if let Some(last) = last {
@@ -93,6 +95,14 @@ impl Fold {
             }
         }
         self.close(turn.first, event.time());
+    }
+
+    /// Whether this is an answer that came to something, be it an error.
+    fn is_outcome(&self, at: usize) -> bool {
+        self.records.get(at).is_some_and(|record| match &record.body {
+            Body::Assistant(answer) => record.shown || answer.has_failed(),
+            _ => false,
+        })
     }
 
     fn close(&mut self, first: usize, at: i64) {

@@ -234,6 +234,31 @@ fn a_delta_of_another_kind_than_its_block_is_passed_over() {
 }
 
 #[test]
+fn a_block_is_of_the_kind_of_its_first_delta_where_its_start_does_not_say() {
+    let log = start()
+        .chunk(&json!({"type": "block-start", "index": 0}))
+        .text(0, "a")
+        .chunk(&json!({"type": "reasoning-delta", "index": 1, "text": "b"}));
+    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "a"), ("asst:4.1", "b")]));
+}
+
+#[test]
+fn no_request_goes_on_over_a_boundary() {
+    let cut = || start().block(0, "text").text(0, "a");
+    let logs = [
+        cut().step(1),
+        cut().end_step(1),
+        cut().turn(),
+        cut().end_turn(&json!({"kind": "interrupted"})),
+    ];
+    for log in logs {
+        let log = log.text(0, "b");
+        assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "a")]));
+        assert_eq!(parts(&log, "asst:7"), named(&[("asst:7.0", "b")]));
+    }
+}
+
+#[test]
 fn a_request_shows_from_its_first_block_on() {
     let log = start().chunk(&json!({"type": "usage", "usage": {}}));
     assert_eq!(log.ids(), ["u1"]);
@@ -285,6 +310,24 @@ fn a_retry_ends_a_request_that_broke_off() {
         json!({"name": "APIError", "data": {"message": "reset", "statusCode": 502,
             "isRetryable": false, "metadata": {"code": "NETWORK", "requestId": "r"}}})
     );
+}
+
+#[test]
+fn a_retry_takes_the_place_of_a_request_and_leaves_its_own_reason() {
+    let other = json!({"turn": 1, "step": 1, "failure": {"message": "other"}});
+    let log = start().block(0, "text").fail("busy").add("llm/retry", &other);
+    let info = log.record("asst:4")["info"].clone();
+    assert_eq!(info["error"]["data"]["message"], "busy");
+    assert_eq!(info["time"]["completed"], 1006);
+    // What is interrupted now is the request after it.
+    let mut message = answer(1, &json!([]));
+    message["interrupted"] = json!(true);
+    assert_eq!(log.add("assistant/message", &message).ids(), ["u1", "asst:4", "asst:7"]);
+    // A retry of another step is none of this one.
+    let other = json!({"turn": 1, "step": 2, "failure": {"message": "other"}});
+    let log = start().block(0, "text").add("llm/retry", &other).text(0, "a");
+    assert_eq!(log.record("asst:4")["info"].get("error"), None);
+    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "a")]));
 }
 
 #[test]

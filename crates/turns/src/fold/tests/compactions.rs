@@ -77,6 +77,8 @@ fn it_is_shown_when_it_has_taken_effect() {
     assert_eq!(told.ids(), ["u1", "compaction:z", "compaction:z:summary"]);
     let info = told.record("compaction:z:summary")["info"].clone();
     assert_eq!((&info["time"], info.get("finish")), (&json!({"created": 1002}), None));
+    // Whichever of the two comes first.
+    assert_eq!(summary(checkpoint(start(said()))).fold().len(), 3);
 }
 
 #[test]

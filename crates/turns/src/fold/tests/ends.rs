@@ -158,6 +158,14 @@ fn a_turn_that_ends_with_a_request_that_came_to_nothing_shows_it() {
 }
 
 #[test]
+fn a_stray_chunk_is_not_what_a_turn_ends_with() {
+    let log = answered().chunk(&json!({"type": "usage", "usage": {"inputTokens": 1}}));
+    let log = log.end_step(1).end_turn(&json!({"kind": "completed"}));
+    assert_eq!(log.ids(), ["u1", "asst:4"]);
+    assert_eq!(log.record("asst:4")["info"]["finish"], "stop");
+}
+
+#[test]
 fn it_takes_its_place_before_what_came_later() {
     let log = Log::new()
         .turn()

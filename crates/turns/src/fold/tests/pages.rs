@@ -86,3 +86,9 @@ fn a_fold_may_start_in_the_middle_of_a_log() {
     let whole = log.fold().page(None, 2);
     assert_eq!(fold.page(None, 2).rows, whole.rows);
 }
+
+#[test]
+fn a_fold_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Fold>();
+}

@@ -227,6 +227,20 @@ fn one_message_may_ask_twice_under_one_id() {
 }
 
 #[test]
+fn a_stream_may_ask_twice_under_one_id() {
+    let block = call("c", "{}");
+    let log = Log::new().turn().step(1).end_block(0, &block).end_block(1, &block).call("c");
+    let log = log.answer(&json!([block, block])).result("c", &json!([text("one")]));
+    let record = log.record("asst:2");
+    let part = |at: usize| &record["parts"][at];
+    assert_eq!((&part(0)["id"], &part(0)["state"]["output"]), (&json!("asst:2.0"), &json!("one")));
+    assert_eq!(
+        (&part(1)["id"], &part(1)["state"]["status"]),
+        (&json!("asst:2.1"), &json!("pending"))
+    );
+}
+
+#[test]
 fn the_id_of_a_result_is_its_sources_or_its_blocks() {
     let mut answered = result(1, "c", &json!([text("out")]));
     answered["message"]["source"] = json!({});
@@ -291,7 +305,12 @@ fn a_workflow_that_may_be_of_several_calls_is_of_none() {
     let log = workflow(both.call("a").call("b"), &["child"]);
     let parts = log.record("asst:2")["parts"].clone();
     assert!(parts.as_array().unwrap().iter().all(|part| part["state"].get("metadata").is_none()));
-    // Nor is one that started when nothing ran, or that is over.
+    // Once the other is answered there is no doubt.
+    let both = Log::new().turn().step(1).answer(&json!([call("a", "{}"), call("b", "{}")]));
+    let log = workflow(both.call("a").call("b").result("a", &json!([])), &["child"]);
+    let parts = log.record("asst:2")["parts"].clone();
+    assert_eq!(parts[1]["state"]["metadata"], json!({"sessionId": "child"}));
+    // None is of a call when nothing ran as it started, or when it is over.
     let log = workflow(asked("{}"), &["child"]).call("c");
     assert_eq!(state(&log).get("metadata"), None);
     let log = workflow(asked("{}").call("c"), &[])
