@@ -19,6 +19,9 @@ struct Asset {
 }
 
 const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
 
 macro_rules! assets {
     ($($path:literal: $media_type:ident = $file:literal),+ $(,)?) => {
@@ -30,8 +33,22 @@ macro_rules! assets {
     };
 }
 
-const ASSETS: [Asset; 1] = assets! {
+const ASSETS: [Asset; 15] = assets! {
     "": HTML = "index.html",
+    "assets/icon.svg": SVG = "icon.svg",
+    "assets/base.css": CSS = "base.css",
+    "assets/sessions.css": CSS = "sessions.css",
+    "assets/transcript.css": CSS = "transcript.css",
+    "assets/api.js": JS = "api.js",
+    "assets/dom.js": JS = "dom.js",
+    "assets/format.js": JS = "format.js",
+    "assets/main.js": JS = "main.js",
+    "assets/markdown.js": JS = "markdown.js",
+    "assets/parts.js": JS = "parts.js",
+    "assets/sessions.js": JS = "sessions.js",
+    "assets/tools.js": JS = "tools.js",
+    "assets/transcript.js": JS = "transcript.js",
+    "assets/turns.js": JS = "turns.js",
 };
 
 /// Answers with a file of the reader.
