@@ -66,3 +66,7 @@ impl Row<'_> {
 fn is_text(value: Json<'_>, text: &str) -> bool {
     value.as_str().is_some_and(|value| value == *text)
 }
+
+#[cfg(test)]
+#[path = "boundary_tests.rs"]
+mod tests;

@@ -192,3 +192,7 @@ impl SourcePage {
 fn non_empty(next: Option<String>) -> Option<String> {
     next.filter(|next| !next.is_empty())
 }
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;
