@@ -1,1 +1,3 @@
-//! x
+//! The turnkeep HTTP service.
+
+pub mod kinds;

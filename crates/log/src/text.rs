@@ -7,7 +7,8 @@ use std::{fmt, ops::Range, sync::Arc};
 /// Cloning and slicing cost a reference count. Holding a slice keeps the whole text alive.
 #[derive(Clone)]
 pub struct Text {
-    whole: Arc<str>,
+    /// A `String` rather than a `str`, so that a decoded file becomes one without being copied.
+    whole: Arc<String>,
     start: usize,
     end: usize,
 }
@@ -45,21 +46,14 @@ impl Text {
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self { whole: Arc::from(text), start: 0, end: text.len() }
+        Self::from(text.to_owned())
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
         let end = text.len();
-        Self { whole: Arc::from(text), start: 0, end }
-    }
-}
-
-impl From<Arc<str>> for Text {
-    fn from(text: Arc<str>) -> Self {
-        let end = text.len();
-        Self { whole: text, start: 0, end }
+        Self { whole: Arc::new(text), start: 0, end }
     }
 }
 

@@ -23,6 +23,7 @@
 mod scan;
 mod shared;
 mod string;
+mod walk;
 mod write;
 
 #[cfg(test)]
@@ -31,7 +32,11 @@ mod tests;
 pub use scan::JsonError;
 pub use shared::JsonText;
 pub use string::{JsonStr, Units, is_js_whitespace};
-pub use write::{write_number, write_str, write_units};
+pub use walk::Walk;
+pub use write::{write_compact, write_number, write_str, write_units};
+
+/// The largest integer that every reader of JSON holds exactly: JavaScript's, 2^53 − 1.
+pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// The kinds of value JSON has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +78,34 @@ impl<'a> Json<'a> {
         Ok(Self { text: text.get(start..end).unwrap_or_default() })
     }
 
+    /// As [`Json::parse`]; when the value is an object, its members are handed out on the way, which
+    /// saves walking them again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Json::parse`]; members that come before the fault have been handed out by then.
+    pub fn parse_members(
+        text: &'a str,
+        mut found: impl FnMut(Member<'a>),
+    ) -> Result<Self, JsonError> {
+        let bytes = text.as_bytes();
+        let start = scan::skip_whitespace(bytes, 0);
+        if bytes.get(start) != Some(&b'{') {
+            return Self::parse(text);
+        }
+        let end = scan::check_members(bytes, start, |key, value| {
+            found(Member {
+                key: JsonStr::from_raw(text.get(key.start + 1..key.end - 1).unwrap_or_default()),
+                value: Json::checked(text.get(value).unwrap_or_default()),
+            });
+        })?;
+        let rest = scan::skip_whitespace(bytes, end);
+        if rest != bytes.len() {
+            return Err(JsonError::trailing(rest));
+        }
+        Ok(Self::checked(text.get(start..end).unwrap_or_default()))
+    }
+
     /// Checks the one JSON value that `text` starts with and says where it ends.
     ///
     /// # Errors
@@ -83,6 +116,16 @@ impl<'a> Json<'a> {
         let start = scan::skip_whitespace(bytes, 0);
         let end = scan::check_value(bytes, start)?;
         Ok((Self { text: text.get(start..end).unwrap_or_default() }, end))
+    }
+
+    /// `text` is exactly one value of a text that has been checked.
+    pub(crate) fn checked(text: &'a str) -> Self {
+        Self { text }
+    }
+
+    /// The literal or container that `text`, the rest of a checked text, starts with.
+    pub(crate) fn first_in(text: &'a str) -> Self {
+        Self { text: text.get(..scan::skip_value(text.as_bytes(), 0)).unwrap_or_default() }
     }
 
     /// The exact text of the value.
@@ -159,12 +202,26 @@ impl<'a> Json<'a> {
     #[must_use]
     pub fn as_safe_integer(self) -> Option<i64> {
         const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
+        if let Some(value) = self.short_natural() {
+            return Some(value);
+        }
         let number = self.as_f64()?;
         if number.fract() != 0.0 || number.abs() > MAX_SAFE {
             return None;
         }
         #[expect(clippy::cast_possible_truncation, reason = "integral and within ±2^53")]
         Some(number as i64)
+    }
+
+    /// The value of up to 15 digits: the way nearly every integer is spelled.
+    fn short_natural(self) -> Option<i64> {
+        let digits = self.text.as_bytes();
+        if digits.is_empty() || digits.len() > 15 {
+            return None;
+        }
+        digits.iter().try_fold(0, |value, digit| {
+            digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0'))
+        })
     }
 
     /// The value of a safe integer that is neither negative nor spelled as negative zero.

@@ -1,6 +1,8 @@
 //! The two walks over JSON text: one that checks, and one that only finds ends.
 
-use memchr::{memchr2, memchr3};
+use std::ops::Range;
+
+use memchr::memchr2;
 
 /// The first thing in a text that is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +20,10 @@ impl JsonError {
 
     pub(super) fn trailing(offset: usize) -> Self {
         Self::new(offset, "text after the value")
+    }
+
+    fn end(offset: usize) -> Self {
+        Self::new(offset, "unexpected end of the text")
     }
 }
 
@@ -52,11 +58,18 @@ fn skip_scalar(bytes: &[u8], start: usize) -> usize {
     start + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
+/// Where the next string or white space of a checked text starts.
+pub(super) fn skip_plain(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    let ends = |byte: &u8| matches!(byte, b'"' | b' ' | b'\t' | b'\n' | b'\r');
+    start + rest.iter().position(ends).unwrap_or(rest.len())
+}
+
 fn skip_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
-        let Some(found) = memchr2(b'"', b'\\', rest) else { return bytes.len() };
+        let Some(found) = quote_or_backslash(rest) else { return bytes.len() };
         at += found;
         if bytes.get(at) == Some(&b'"') {
             return at + 1;
@@ -65,105 +78,175 @@ fn skip_string(bytes: &[u8], start: usize) -> usize {
     }
 }
 
+/// Where the first quote or backslash is.
+///
+/// Most strings are keys and ids, and long ones have an escape at each line's end: for distances
+/// like these the search proper costs more to start than to run.
+fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
+    const NEAR: usize = 32;
+    let mut at = 0;
+    while at < NEAR
+        && let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>)
+    {
+        let word = u64::from_le_bytes(*chunk);
+        let marks = marks_of(word, b'"') | marks_of(word, b'\\');
+        if marks != 0 {
+            return Some(at + (marks.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    memchr2(b'"', b'\\', bytes.get(at..)?).map(|found| at + found)
+}
+
 /// Only brackets of the container's own kind are counted: in checked text the others balance.
 fn skip_container(bytes: &[u8], start: usize, open: u8, close: u8) -> usize {
     let mut depth = 0_usize;
     let mut at = start;
-    loop {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let Some(found) = memchr3(b'"', open, close, rest) else { return bytes.len() };
-        at += found;
-        match bytes.get(at) {
-            Some(b'"') => at = skip_string(bytes, at),
-            Some(&byte) if byte == open => {
-                depth += 1;
-                at += 1;
+    // Between strings there is little to step over, so it is stepped over byte by byte.
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'"' {
+            at = skip_string(bytes, at);
+            continue;
+        }
+        at += 1;
+        if byte == open {
+            depth += 1;
+        } else if byte == close {
+            depth = depth.saturating_sub(1);
+            if depth == 0 {
+                return at;
             }
-            _ => {
-                depth = depth.saturating_sub(1);
-                at += 1;
-                if depth == 0 {
-                    return at;
+        }
+    }
+    bytes.len()
+}
+
+/// Which containers are open, one bit each, set for an object. The innermost 64 take no memory
+/// beyond the struct.
+#[derive(Default)]
+struct Nesting {
+    depth: usize,
+    innermost: u64,
+    outer: Vec<u64>,
+}
+
+impl Nesting {
+    fn open(&mut self, object: bool) {
+        if self.depth != 0 && self.depth.is_multiple_of(64) {
+            self.outer.push(self.innermost);
+        }
+        self.innermost = self.innermost << 1 | u64::from(object);
+        self.depth += 1;
+    }
+
+    fn close(&mut self) {
+        self.innermost >>= 1;
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth != 0 && self.depth.is_multiple_of(64) {
+            self.innermost = self.outer.pop().unwrap_or_default();
+        }
+    }
+
+    fn in_object(&self) -> bool {
+        self.innermost & 1 == 1
+    }
+}
+
+/// Checks the value that starts at `start` and says where it ends.
+pub(super) fn check_value(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
+    let mut nesting = Nesting::default();
+    let mut at = start;
+    loop {
+        at = match bytes.get(at) {
+            Some(b'{') => {
+                let first = skip_whitespace(bytes, at + 1);
+                nesting.open(true);
+                if bytes.get(first) == Some(&b'}') {
+                    first
+                } else {
+                    at = check_colon(bytes, check_key(bytes, first)?)?;
+                    continue;
                 }
             }
+            Some(b'[') => {
+                let first = skip_whitespace(bytes, at + 1);
+                nesting.open(false);
+                if bytes.get(first) == Some(&b']') {
+                    first
+                } else {
+                    at = first;
+                    continue;
+                }
+            }
+            Some(&byte) => check_scalar(bytes, at, byte)?,
+            None => return Err(JsonError::end(at)),
+        };
+        // A value has ended, or an empty container is about to.
+        loop {
+            if nesting.depth == 0 {
+                return Ok(at);
+            }
+            at = skip_whitespace(bytes, at);
+            let in_object = nesting.in_object();
+            match bytes.get(at) {
+                Some(b',') => {
+                    at = skip_whitespace(bytes, at + 1);
+                    if in_object {
+                        at = check_colon(bytes, check_key(bytes, at)?)?;
+                    }
+                    break;
+                }
+                Some(b'}') if in_object => nesting.close(),
+                Some(b']') if !in_object => nesting.close(),
+                Some(_) => return Err(JsonError::new(at, "expected a comma or the end")),
+                None => return Err(JsonError::end(at)),
+            }
+            at += 1;
         }
     }
 }
 
-/// What the checking walk may meet next.
-#[derive(Clone, Copy)]
-enum Expect {
-    Value,
-    /// After `[`: a value or the end of the array.
-    FirstElement,
-    /// After `{`: a key or the end of the object.
-    FirstKey,
-    /// After a `,` in an object.
-    Key,
-    /// After a value inside a container: `,` or its end.
-    Next,
+/// Checks the object that starts at `start`, hands out where each of its members' key (quotes
+/// included) and value stand, and says where the object ends.
+pub(super) fn check_members(
+    bytes: &[u8],
+    start: usize,
+    mut member: impl FnMut(Range<usize>, Range<usize>),
+) -> Result<usize, JsonError> {
+    let mut at = skip_whitespace(bytes, start + 1);
+    if bytes.get(at) == Some(&b'}') {
+        return Ok(at + 1);
+    }
+    loop {
+        let key = at..check_key(bytes, at)?;
+        let value_start = check_colon(bytes, key.end)?;
+        let value = value_start..check_value(bytes, value_start)?;
+        at = skip_whitespace(bytes, value.end);
+        member(key, value);
+        match bytes.get(at) {
+            Some(b',') => at = skip_whitespace(bytes, at + 1),
+            Some(b'}') => return Ok(at + 1),
+            Some(_) => return Err(JsonError::new(at, "expected a comma or the end")),
+            None => return Err(JsonError::end(at)),
+        }
+    }
 }
 
-/// Checks the value that starts at `start` and says where it ends.
-///
-/// Open containers are remembered on a heap stack of one byte each.
-pub(super) fn check_value(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
-    let mut open: Vec<u8> = Vec::new();
-    let mut at = start;
-    let mut expect = Expect::Value;
-    loop {
-        at = skip_whitespace(bytes, at);
-        let byte = bytes.get(at).copied();
-        match (expect, byte) {
-            (_, None) => return Err(JsonError::new(at, "unexpected end of the text")),
-            (Expect::FirstElement, Some(b']')) | (Expect::FirstKey, Some(b'}')) => {
-                open.pop();
-                at += 1;
-                expect = Expect::Next;
-            }
-            (Expect::Value | Expect::FirstElement, Some(byte)) => match byte {
-                b'{' => {
-                    open.push(b'}');
-                    at += 1;
-                    expect = Expect::FirstKey;
-                }
-                b'[' => {
-                    open.push(b']');
-                    at += 1;
-                    expect = Expect::FirstElement;
-                }
-                _ => {
-                    at = check_scalar(bytes, at, byte)?;
-                    expect = Expect::Next;
-                }
-            },
-            (Expect::FirstKey | Expect::Key, Some(b'"')) => {
-                at = check_string(bytes, at)?;
-                at = skip_whitespace(bytes, at);
-                if bytes.get(at) != Some(&b':') {
-                    return Err(JsonError::new(at, "expected a colon"));
-                }
-                at += 1;
-                expect = Expect::Value;
-            }
-            (Expect::FirstKey | Expect::Key, Some(_)) => {
-                return Err(JsonError::new(at, "expected a key"));
-            }
-            (Expect::Next, Some(byte)) => {
-                let closes = open.last().copied();
-                at += 1;
-                if Some(byte) == closes {
-                    open.pop();
-                } else if byte == b',' {
-                    expect = if closes == Some(b'}') { Expect::Key } else { Expect::Value };
-                } else {
-                    return Err(JsonError::new(at - 1, "expected a comma or the end"));
-                }
-            }
-        }
-        if open.is_empty() && matches!(expect, Expect::Next) {
-            return Ok(at);
-        }
+fn check_key(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    match bytes.get(at) {
+        Some(b'"') => check_string(bytes, at),
+        Some(_) => Err(JsonError::new(at, "expected a key")),
+        None => Err(JsonError::end(at)),
+    }
+}
+
+/// Where the value after the colon starts.
+fn check_colon(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    let at = skip_whitespace(bytes, at);
+    if bytes.get(at) == Some(&b':') {
+        Ok(skip_whitespace(bytes, at + 1))
+    } else {
+        Err(JsonError::new(at, "expected a colon"))
     }
 }
 
@@ -221,7 +304,7 @@ fn check_number(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
 fn check_string(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
     let mut at = start + 1;
     loop {
-        at += plain_len(bytes.get(at..).unwrap_or_default());
+        at = skip_unescaped(bytes, at);
         match bytes.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => match bytes.get(at + 1) {
@@ -244,26 +327,32 @@ fn check_string(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// How many bytes come before the first quote, backslash or control character.
+/// Marks bytes of a word below `limit` by their high bit.
 ///
-/// Eight bytes at a time: a byte below `n` borrows from its high bit in `word − n·ONES`. A borrow
-/// can mark later bytes wrongly, never earlier ones, so the first mark is exact.
-fn plain_len(bytes: &[u8]) -> usize {
-    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS;
-    let mut at = 0;
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
-        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-        let marks = quote | backslash | below(word, 0x20);
+/// A byte below `n` borrows from its high bit in `word − n·ONES`. A borrow can mark later bytes
+/// wrongly, never earlier ones, so the first mark is exact.
+fn marks_below(word: u64, limit: u8) -> u64 {
+    word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS
+}
+
+/// Marks bytes of a word that are `byte`; the first mark is exact.
+fn marks_of(word: u64, byte: u8) -> u64 {
+    marks_below(word ^ (ONES * u64::from(byte)), 1)
+}
+
+/// Where the first quote, backslash or control character from `at` on stands, looked for eight
+/// bytes at a time.
+fn skip_unescaped(bytes: &[u8], mut at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let (words, tail) = rest.as_chunks::<8>();
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        let marks = marks_of(word, b'"') | marks_of(word, b'\\') | marks_below(word, 0x20);
         if marks != 0 {
             return at + (marks.trailing_zeros() / 8) as usize;
         }
         at += 8;
     }
-    let rest = bytes.get(at..).unwrap_or_default();
-    at + rest
-        .iter()
-        .position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
-        .unwrap_or(rest.len())
+    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    at + tail.iter().position(special).unwrap_or(tail.len())
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Json, Kind, write_number, write_str, write_units};
+use super::{Json, Kind, Walk, write_compact, write_number, write_str, write_units};
 
 #[test]
 fn accepts_and_refuses_what_json_parse_does() {
@@ -69,6 +69,22 @@ fn depth_is_bounded_by_memory_alone() {
 }
 
 #[test]
+fn containers_close_in_the_order_they_opened() {
+    for depth in [1, 2, 63, 64, 65, 127, 128, 129, 1000] {
+        let (open, close): (Vec<&str>, Vec<&str>) =
+            (0..depth).map(|at| if at % 3 == 0 { ("{\"a\":", "}") } else { ("[", "]") }).unzip();
+        let close: Vec<&str> = close.into_iter().rev().collect();
+        let text = open.concat() + "1" + &close.concat();
+        assert!(Json::parse(&text).is_ok(), "{text}");
+        for at in 0..depth {
+            let mut wrong = close.clone();
+            wrong[at] = if wrong[at] == "}" { "]" } else { "}" };
+            assert!(Json::parse(&(open.concat() + "1" + &wrong.concat())).is_err());
+        }
+    }
+}
+
+#[test]
 fn members_keep_order_and_duplicates_and_get_takes_the_last() {
     let value = Json::parse(r#" {"b" : 1, "\u0061":[1,{"x":"}"}], "b":"two" } "#).unwrap();
     let keys: Vec<_> = value.members().unwrap().map(|member| member.key.raw()).collect();
@@ -85,6 +101,9 @@ fn numbers_are_javascript_numbers() {
     assert_eq!(integer("1.0"), Some(1));
     assert_eq!(integer("1e3"), Some(1000));
     assert_eq!(integer("-0"), Some(0));
+    assert_eq!(integer("999999999999999"), Some(999_999_999_999_999));
+    assert_eq!(integer("1234567890123456"), Some(1_234_567_890_123_456));
+    assert_eq!(integer("-7"), Some(-7));
     assert_eq!(integer("9007199254740991"), Some(9_007_199_254_740_991));
     assert_eq!(integer("9007199254740992"), None);
     assert_eq!(integer("1.5"), None);
@@ -104,7 +123,9 @@ fn strings_are_code_units() {
     let mut out = String::new();
     write_units(&mut out, string.units());
     assert_eq!(out, r#""a😀\ud83d\n\u0000é""#);
-    assert_eq!(Json::parse(r#""\u0041b""#).unwrap().as_str().unwrap(), "Ab");
+    let equal = |literal, text| Json::parse(literal).unwrap().as_str().unwrap() == text;
+    assert!(equal(r#""\u0041b""#, "Ab") && equal(r#""\\""#, "\\") && equal(r#""""#, ""));
+    assert!(!equal(r#""\\""#, r"\\") && !equal(r#""\n""#, r"\n") && !equal(r#""a""#, "ab"));
 }
 
 #[test]
@@ -173,6 +194,73 @@ fn rebuild(value: Json<'_>) -> serde_json::Value {
     }
 }
 
+/// Rebuilds a value by walking it.
+fn rebuild_walking(walk: &mut Walk<'_>) -> serde_json::Value {
+    match walk.kind() {
+        Kind::Object => {
+            let mut members = serde_json::Map::new();
+            walk.enter();
+            while let Some(key) = walk.next_key() {
+                members.insert(key.decode_lossy().into_owned(), rebuild_walking(walk));
+            }
+            members.into()
+        }
+        Kind::Array => {
+            let mut elements = Vec::new();
+            walk.enter();
+            while walk.next_element() {
+                elements.push(rebuild_walking(walk));
+            }
+            elements.into()
+        }
+        _ => rebuild(walk.value()),
+    }
+}
+
+#[test]
+fn a_walk_in_any_order_stays_in_the_text() {
+    let value = Json::parse(r#"{"a":[1,"x"],"b":{}}"#).unwrap();
+    let mut walk = Walk::over(value);
+    for _ in 0..30 {
+        walk.enter();
+        walk.next_element();
+        walk.next_key();
+        walk.value();
+        assert!(walk.offset() <= value.text().len());
+    }
+}
+
+#[test]
+fn the_rest_of_the_units_can_be_read_again() {
+    let value = Json::parse(r#""a\u002c\/b\ud83d\ude00""#).unwrap();
+    let mut units = value.as_str().unwrap().units();
+    assert_eq!(units.by_ref().nth(1), Some(u16::from(b',')));
+    assert_eq!(units.rest(), *"/b\u{1f600}");
+}
+
+#[test]
+fn strings_are_compared_as_what_they_spell() {
+    let spelled = |raw: &str, text: &str| {
+        Json::parse(&format!("\"{raw}\"")).unwrap().as_str().unwrap() == *text
+    };
+    let same = [("", ""), ("é", "é"), (r"\u00e9", "é"), (r"\\n", r"\n"), (r"\n", "\n")];
+    let same_long = [(r"\ud83d\ude00", "\u{1f600}"), (r"a\/b", "a/b"), ("a/b", "a/b")];
+    for (raw, text) in same.into_iter().chain(same_long) {
+        assert!(spelled(raw, text), "{raw} {text}");
+    }
+    for (raw, text) in [
+        (r"\n", r"\n"),
+        ("", "a"),
+        ("a", ""),
+        ("a", "b"),
+        (r"\ud83d", "\u{fffd}"),
+        ("ab", "a"),
+        (r"\\", r"\\"),
+    ] {
+        assert!(!spelled(raw, text), "{raw} {text}");
+    }
+}
+
 proptest! {
     #[test]
     fn spans_rebuild_the_value(value in arbitrary_json(), pretty in any::<bool>()) {
@@ -181,7 +269,35 @@ proptest! {
         } else {
             value.to_string()
         };
-        prop_assert_eq!(rebuild(Json::parse(&text).unwrap()), value);
+        let json = Json::parse(&text).unwrap();
+        let mut walk = Walk::over(json);
+        prop_assert_eq!(&rebuild_walking(&mut walk), &value);
+        prop_assert_eq!(walk.offset(), json.text().len());
+        prop_assert_eq!(rebuild(json), value);
+    }
+
+    #[test]
+    fn members_are_found_on_the_way(value in arbitrary_json(), pretty in any::<bool>()) {
+        let text = if pretty {
+            serde_json::to_string_pretty(&value).unwrap()
+        } else {
+            value.to_string()
+        };
+        let mut found = Vec::new();
+        let parsed = Json::parse_members(&text, |member| found.push(member)).unwrap();
+        prop_assert_eq!(parsed, Json::parse(&text).unwrap());
+        let walked: Vec<_> = parsed.members().into_iter().flatten().collect();
+        prop_assert_eq!(found.len(), walked.len());
+        for (found, walked) in found.iter().zip(&walked) {
+            prop_assert_eq!((found.key.raw(), found.value), (walked.key.raw(), walked.value));
+        }
+    }
+
+    #[test]
+    fn compacting_removes_white_space_alone(value in arbitrary_json()) {
+        let mut out = String::new();
+        write_compact(&mut out, Json::parse(&serde_json::to_string_pretty(&value).unwrap()).unwrap());
+        prop_assert_eq!(out, value.to_string());
     }
 
     #[test]
@@ -193,6 +309,7 @@ proptest! {
         // serde_json refuses numbers past the double range, which JSON.parse takes as infinite.
         let serde = serde_json::from_str::<Box<serde_json::value::RawValue>>(&text);
         prop_assert_eq!(Json::parse(&text).is_ok(), serde.is_ok(), "{}", text);
+        prop_assert_eq!(Json::parse_members(&text, |_| ()).ok(), Json::parse(&text).ok());
     }
 
     #[test]

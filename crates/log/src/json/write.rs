@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::{Json, scan};
+
 /// Appends `text` as a string literal.
 ///
 /// Only `"`, `\` and control characters are escaped, with the short forms where there are any.
@@ -69,5 +71,20 @@ pub fn write_number(out: &mut String, number: f64) {
             let _ = write!(out, "{digits}e+{exponent}");
         }
         _ => out.push_str(&printed),
+    }
+}
+
+/// Appends a value without the white space between its parts. Every literal keeps its spelling.
+pub fn write_compact(out: &mut String, value: Json<'_>) {
+    let (text, bytes) = (value.text(), value.text().as_bytes());
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = if bytes.get(at) == Some(&b'"') {
+            scan::skip_value(bytes, at)
+        } else {
+            scan::skip_plain(bytes, at)
+        };
+        out.push_str(text.get(at..end).unwrap_or_default());
+        at = scan::skip_whitespace(bytes, end);
     }
 }

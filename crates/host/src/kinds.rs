@@ -1,0 +1,98 @@
+//! One table for every kind of failure: what it means to a program, a shell and a client.
+//!
+//! The store, the turn pages and the command name their failures by a stable word, the *kind*.
+//! This table is the only place that turns a kind into an exit code or an HTTP status.
+
+/// What one kind of failure means outside of this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The stable word.
+    pub kind: &'static str,
+    /// The exit code of the command.
+    pub exit_code: u8,
+    /// The HTTP status. Clients try again on 5xx and give up on 4xx, so a failure that a second
+    /// try cannot mend is a 4xx even when the fault is on our disk.
+    pub status: u16,
+    /// What a client is told: never a path, never content.
+    pub text: &'static str,
+}
+
+const fn kind(kind: &'static str, exit_code: u8, status: u16, text: &'static str) -> Kind {
+    Kind { kind, exit_code, status, text }
+}
+
+/// Every kind there is.
+pub const KINDS: &[Kind] = &[
+    // The command line and its input.
+    kind("usage", 2, 400, "bad request"),
+    kind("bad_cursor", 2, 400, "invalid cursor"),
+    kind("not_serializable", 2, 400, "not losslessly JSON-serializable"),
+    kind("already_exists", 2, 409, "session already exists"),
+    // The session log.
+    kind("not_found", 3, 404, "session not found"),
+    kind("already_owned", 4, 409, "session is already owned by another writer"),
+    kind("ownership_lost", 4, 409, "write ownership was lost"),
+    kind("format_unsupported", 5, 422, "session log format unsupported"),
+    kind("corrupt", 6, 422, "session log is corrupt"),
+    kind("read_only", 7, 409, "the handle is read-only"),
+    kind("handle_closed", 7, 409, "the handle is closed"),
+    kind("seq_mismatch", 7, 409, "append seq mismatch"),
+    kind("log_shrank", 7, 500, "session log shrank"),
+    kind("poisoned", 7, 500, "an earlier write could not be confirmed"),
+    kind("cancelled", 7, 499, "aborted"),
+    kind("io", 7, 500, "internal error"),
+    // The upstream.
+    kind("upstream", 7, 502, "upstream"),
+    kind("upstream_unavailable", 7, 503, "upstream unavailable"),
+    kind("upstream_timeout", 7, 504, "upstream timeout"),
+];
+
+/// What this kind means; what an internal failure means, for a word that is not in the table.
+#[must_use]
+pub fn of(kind: &str) -> &'static Kind {
+    const INTERNAL: &Kind = &self::kind("internal", 7, 500, "internal error");
+    KINDS.iter().find(|row| row.kind == kind).unwrap_or(INTERNAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{KINDS, of};
+
+    #[test]
+    fn every_kind_appears_once_and_means_something() {
+        let words: BTreeSet<_> = KINDS.iter().map(|row| row.kind).collect();
+        assert_eq!(words.len(), KINDS.len());
+        for row in KINDS {
+            assert!((2..=7).contains(&row.exit_code), "{row:?}");
+            assert!((400..600).contains(&row.status), "{row:?}");
+            assert_eq!(of(row.kind), row);
+        }
+    }
+
+    #[test]
+    fn every_kind_the_store_can_name_is_here() {
+        // The list in the documentation of `turnkeep_store::error`, word for word.
+        let named = [
+            "not_found",
+            "already_exists",
+            "already_owned",
+            "read_only",
+            "handle_closed",
+            "ownership_lost",
+            "format_unsupported",
+            "corrupt",
+            "not_serializable",
+            "seq_mismatch",
+            "log_shrank",
+            "poisoned",
+            "cancelled",
+            "io",
+        ];
+        for kind in named {
+            assert_eq!(of(kind).kind, kind);
+        }
+        assert_eq!(of("no such word").exit_code, 7);
+    }
+}

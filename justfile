@@ -1,0 +1,41 @@
+# The habits of this repository. `just` lists them.
+
+[private]
+default:
+    @just --list --unsorted
+
+# Compile everything, tests included
+check:
+    cargo check --workspace --all-targets
+
+# All that must hold before a change lands
+test:
+    ./scripts/test
+
+# Format the code
+fmt:
+    cargo fmt --all
+
+# What clippy has to say
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Build the API documentation; `just doc --open` shows it
+doc *args:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps {{ args }}
+
+# Read the golden logs and compare; fails when no test has "golden" in its name
+golden:
+    cargo nextest run --workspace golden
+
+# Licences, advisories, duplicates, sources (needs cargo-deny and a network)
+deny:
+    cargo deny check
+
+# The demo host on http://127.0.0.1:7420; `just demo --open` opens a browser
+demo *args:
+    cargo run --release -- demo {{ args }}
+
+# A real OpenCode server with the scripted model, until Ctrl-C
+opencode *args:
+    cargo run --package turnkeep-test-opencode -- {{ args }}
