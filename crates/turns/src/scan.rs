@@ -40,7 +40,7 @@ mod tests;
 
 use std::collections::HashSet;
 
-use turnkeep_log::json::Json;
+use turnkeep_log::json::{Json, Walk};
 
 use self::{start::Start, unreadable::Neighbour, window::Window};
 use crate::{
@@ -298,7 +298,7 @@ impl TurnScan {
             }
         }
         if let Some(oldest) = page.rows.first() {
-            let facts = Row::read(oldest.json.json());
+            let facts = Row::read(&mut Walk::over(oldest.json.json()));
             self.neighbour = Neighbour {
                 position: oldest.position(),
                 created: facts.created_ms(),

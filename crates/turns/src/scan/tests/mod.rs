@@ -1,6 +1,7 @@
 mod errors;
 mod log;
 mod random;
+mod real;
 mod resume;
 mod source;
 mod truncation;
