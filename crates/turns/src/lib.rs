@@ -8,11 +8,18 @@ pub mod cursor;
 pub mod error;
 pub mod fold;
 pub mod lenient;
+mod normalize;
+mod object;
+#[cfg(test)]
+mod oracle;
 pub mod page;
 pub mod projection;
 pub mod query;
 mod row;
 pub mod scan;
+mod slim;
+mod splice;
+pub mod summary;
 pub mod turn_page;
 
 pub use boundary::is_boundary;
