@@ -1,6 +1,6 @@
 //! Where a turn starts.
 
-use turnkeep_log::json::{Json, JsonStr, Kind};
+use turnkeep_log::json::{Json, JsonStr, Kind, Walk};
 
 use crate::row::Row;
 
@@ -15,7 +15,7 @@ const DIVIDER: &str = "oc_asst_session_divider:";
 /// `type` in place of an `info`, starts a turn when that is `user`.
 #[must_use]
 pub fn is_boundary(record: Json<'_>) -> bool {
-    Row::read(record).starts_turn()
+    Row::read(&mut Walk::over(record)).starts_turn()
 }
 
 impl Row<'_> {
@@ -66,3 +66,7 @@ impl Row<'_> {
 fn is_text(value: Json<'_>, text: &str) -> bool {
     value.as_str().is_some_and(|value| value == *text)
 }
+
+#[cfg(test)]
+#[path = "boundary_tests.rs"]
+mod tests;

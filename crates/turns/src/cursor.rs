@@ -143,3 +143,7 @@ fn non_empty(value: Json<'_>) -> Option<String> {
     let text = value.as_str()?.decode_lossy();
     (!text.is_empty()).then(|| text.into_owned())
 }
+
+#[cfg(test)]
+#[path = "cursor_tests.rs"]
+mod tests;

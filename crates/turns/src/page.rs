@@ -3,7 +3,7 @@
 use turnkeep_log::{
     Text,
     id::Seq,
-    json::{Json, JsonText},
+    json::{Json, JsonText, Kind, Walk},
 };
 
 use crate::{
@@ -90,16 +90,32 @@ pub(crate) enum Place {
 }
 
 impl SourceRow {
+    /// A record by itself. Without a seq, its place is the time of its making.
+    ///
     /// # Errors
     ///
     /// [`TurnPageError::MissingId`] when there is no non-empty string id.
     pub(crate) fn new(json: JsonText, seq: Option<Seq>) -> Result<Self, TurnPageError> {
-        let facts = Row::read(json.json());
-        let id = facts.id_text().ok_or(TurnPageError::MissingId)?;
-        let starts_turn = facts.starts_turn();
+        let facts = Row::read(&mut Walk::over(json.json()));
         let time = facts.created_ms().map_or(Place::Unknown, Place::Time);
-        let place = seq.map_or(time, Place::Seq);
-        Ok(Self { json, id, place, starts_turn })
+        Ok(Self {
+            id: facts.id_text().ok_or(TurnPageError::MissingId)?,
+            place: seq.map_or(time, Place::Seq),
+            starts_turn: facts.starts_turn(),
+            json,
+        })
+    }
+
+    /// The record that is next in a page, which is read as it is stepped over.
+    fn next(walk: &mut Walk<'_>, page: &JsonText) -> Result<Self, TurnPageError> {
+        let start = walk.offset();
+        let facts = Row::read(walk);
+        Ok(Self {
+            id: facts.id_text().ok_or(TurnPageError::MissingId)?,
+            place: facts.created_ms().map_or(Place::Unknown, Place::Time),
+            starts_turn: facts.starts_turn(),
+            json: page.cut(walk.since(start)),
+        })
     }
 
     /// The cursor for what is strictly older than the row.
@@ -131,11 +147,15 @@ impl SourcePage {
     pub fn from_opencode(body: &Text, next: Option<String>) -> Result<Self, TurnPageError> {
         let page = JsonText::parse(body).map_err(|_| TurnPageError::Upstream)?;
         let json = page.json();
-        let elements = json.elements().or_else(|| json.get("items")?.elements());
-        let rows = elements
-            .ok_or(TurnPageError::Upstream)?
-            .map(|record| SourceRow::new(page.cut(record), None));
-        Ok(Self { rows: rows.collect::<Result<_, _>>()?, next: non_empty(next) })
+        let list = if json.kind() == Kind::Array { Some(json) } else { json.get("items") };
+        let list = list.filter(|list| list.kind() == Kind::Array);
+        let mut walk = Walk::over(list.ok_or(TurnPageError::Upstream)?);
+        let mut rows = Vec::new();
+        walk.enter();
+        while walk.next_element() {
+            rows.push(SourceRow::next(&mut walk, &page)?);
+        }
+        Ok(Self { rows, next: non_empty(next) })
     }
 
     /// Makes a page of records folded from a log, old to new, each with the seq of its first event.
@@ -192,3 +212,7 @@ impl SourcePage {
 fn non_empty(next: Option<String>) -> Option<String> {
     next.filter(|next| !next.is_empty())
 }
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;

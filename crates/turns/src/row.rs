@@ -1,6 +1,6 @@
 //! The few facts of a record that paging needs.
 
-use turnkeep_log::json::Json;
+use turnkeep_log::json::{Json, Kind, Walk};
 
 /// One record, looked into once.
 ///
@@ -21,13 +21,19 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Reads each member at most once. Where a key repeats, the last one counts.
-    pub(crate) fn read(record: Json<'a>) -> Self {
+    /// Reads the record that is next and steps over it. Where a key repeats, the last one counts.
+    pub(crate) fn read(walk: &mut Walk<'a>) -> Self {
         let mut row = Self::default();
+        if walk.kind() != Kind::Object {
+            walk.value();
+            return row;
+        }
         let (mut own_id, mut own_time) = (None, None);
-        for member in record.members().into_iter().flatten() {
-            let value = (!member.value.is_null()).then_some(member.value);
-            match member.key.decode().as_deref() {
+        walk.enter();
+        while let Some(key) = walk.next_key() {
+            let value = walk.value();
+            let value = (!value.is_null()).then_some(value);
+            match key.decode().as_deref() {
                 Some("info") => row.info = value,
                 Some("id") => own_id = value,
                 Some("type") => row.record_type = value,

@@ -31,16 +31,19 @@
 //! nearer in ever smaller steps until all but the session's oldest row have been on a page with a
 //! cursor. If that one is the culprit a stub takes its place.
 
+mod start;
 mod unreadable;
 mod window;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
 
-use turnkeep_log::json::Json;
+use turnkeep_log::json::{Json, Walk};
 
-use self::{unreadable::Neighbour, window::Window};
+use self::{start::Start, unreadable::Neighbour, window::Window};
 use crate::{
-    cursor::{self, MAX_CURSOR_UNITS, Position, Token},
     error::TurnPageError,
     page::{Answer, PageRequest, Purpose, SourcePage, SourceRow},
     projection::Projection,
@@ -295,7 +298,7 @@ impl TurnScan {
             }
         }
         if let Some(oldest) = page.rows.first() {
-            let facts = Row::read(oldest.json.json());
+            let facts = Row::read(&mut Walk::over(oldest.json.json()));
             self.neighbour = Neighbour {
                 position: oldest.position(),
                 created: facts.created_ms(),
@@ -308,14 +311,9 @@ impl TurnScan {
     /// A full page came without a cursor.
     fn doubt(&self, request: &PageRequest, page: &SourcePage) -> Result<Step, TurnPageError> {
         let ordered = page.is_ordered(request.before.as_deref());
-        let cursor = page.rows.first().filter(|_| ordered).and_then(SourceRow::cursor);
-        match cursor {
-            Some(cursor) if !self.requested.contains(&cursor) => Ok(Step::Ask(PageRequest {
-                before: Some(cursor),
-                limit: 1,
-                purpose: Purpose::Probe,
-            })),
-            _ => self.give_up(),
+        match page.rows.first().filter(|_| ordered).and_then(SourceRow::cursor) {
+            None => self.give_up(),
+            before => Ok(Step::Ask(PageRequest { before, limit: 1, purpose: Purpose::Probe })),
         }
     }
 
@@ -364,7 +362,6 @@ impl TurnScan {
             return Err(TurnPageError::InvalidCursor);
         }
         if self.window.is_full() {
-            self.window.trim();
             return Ok(Step::End(End::Open));
         }
         Ok(Step::Ask(PageRequest { before: None, limit: 1, purpose: Purpose::Identify }))
@@ -436,49 +433,5 @@ impl TurnScan {
             });
         }
         Ok(Step::End(End::Open))
-    }
-}
-
-/// Where a scan starts.
-#[derive(Default)]
-struct Start {
-    before: Option<String>,
-    boundary: Option<String>,
-    seeking: bool,
-}
-
-impl Start {
-    fn at(text: &str, kind: SourceKind) -> Result<Self, TurnPageError> {
-        if text.encode_utf16().count() > MAX_CURSOR_UNITS {
-            return Err(TurnPageError::InvalidCursor);
-        }
-        if !Token::is_one(text) {
-            let before = match kind {
-                SourceKind::OpenCode => text.to_owned(),
-                SourceKind::Log => log_cursor(text)?,
-            };
-            return Ok(Self { before: Some(before), ..Self::default() });
-        }
-        let token = Token::decode(text).ok_or(TurnPageError::InvalidCursor)?;
-        let (before, seeking) = match (token.before, kind) {
-            (None, _) => (None, true),
-            (Some(before), SourceKind::Log) => (Some(log_cursor(&before)?), false),
-            (Some(before), SourceKind::OpenCode) => {
-                let own = Position::decode(&before).is_some_and(|row| row.id == token.boundary);
-                (Some(before), !own)
-            }
-        };
-        Ok(Self { before, boundary: Some(token.boundary), seeking })
-    }
-}
-
-fn log_cursor(text: &str) -> Result<String, TurnPageError> {
-    cursor::decode_seq(text).map(cursor::encode_seq).ok_or(TurnPageError::InvalidCursor)
-}
-
-impl Neighbour {
-    fn at(before: Option<&str>) -> Self {
-        let position = before.and_then(Position::decode);
-        Self { created: position.as_ref().map(|row| row.time), position, parent: None }
     }
 }

@@ -47,3 +47,7 @@ impl TurnPage {
         json
     }
 }
+
+#[cfg(test)]
+#[path = "turn_page_tests.rs"]
+mod tests;

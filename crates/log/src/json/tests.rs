@@ -209,7 +209,10 @@ fn rebuild_walking(walk: &mut Walk<'_>) -> serde_json::Value {
             let mut elements = Vec::new();
             walk.enter();
             while walk.next_element() {
-                elements.push(rebuild_walking(walk));
+                let start = walk.offset();
+                let element = rebuild_walking(walk);
+                assert_eq!(rebuild(walk.since(start)), element);
+                elements.push(element);
             }
             elements.into()
         }
@@ -227,6 +230,7 @@ fn a_walk_in_any_order_stays_in_the_text() {
         walk.next_key();
         walk.value();
         assert!(walk.offset() <= value.text().len());
+        assert_eq!(walk.since(usize::MAX).text(), "");
     }
 }
 
@@ -273,6 +277,7 @@ proptest! {
         let mut walk = Walk::over(json);
         prop_assert_eq!(&rebuild_walking(&mut walk), &value);
         prop_assert_eq!(walk.offset(), json.text().len());
+        prop_assert_eq!(walk.since(0), json);
         prop_assert_eq!(rebuild(json), value);
     }
 

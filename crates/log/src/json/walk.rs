@@ -88,6 +88,12 @@ impl<'a> Walk<'a> {
         more
     }
 
+    /// The value that has been walked from `start`, the offset it was next at, to here.
+    #[must_use]
+    pub fn since(&self, start: usize) -> Json<'a> {
+        Json { text: self.text.get(start..self.at).unwrap_or_default() }
+    }
+
     /// Steps over the value that is next.
     pub fn value(&mut self) -> Json<'a> {
         let start = self.at;

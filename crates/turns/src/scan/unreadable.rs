@@ -18,6 +18,14 @@ pub(super) struct Neighbour {
     pub(super) parent: Option<String>,
 }
 
+impl Neighbour {
+    /// What a source cursor tells of the row it names.
+    pub(super) fn at(before: Option<&str>) -> Self {
+        let position = before.and_then(Position::decode);
+        Self { created: position.as_ref().map(|row| row.time), position, parent: None }
+    }
+}
+
 /// The unreadable message as the session's event history tells of it.
 ///
 /// It is the newest of the messages that were there and not removed again, older than the

@@ -45,15 +45,10 @@ impl Window {
         self.trimmed
     }
 
-    /// Notes that there is something older than a full window.
-    pub(super) fn trim(&mut self) {
-        self.trimmed = true;
-    }
-
     /// Takes in the next older row. `before` is the source cursor that goes with its id in a token.
     pub(super) fn add(&mut self, row: &SourceRow, before: impl FnOnce() -> Option<String>) {
         if self.is_full() {
-            self.trim();
+            self.trimmed = true;
             return;
         }
         let mut record = String::new();
@@ -68,14 +63,13 @@ impl Window {
         }
     }
 
-    /// Makes the page. `exhausted` says that the source has nothing older than what came in.
+    /// Makes the page. `complete` says that nothing is older than what came in.
     ///
     /// # Errors
     ///
     /// [`TurnPageError::Upstream`] when the page would be empty and still not complete: a client
     /// could not go on from it.
-    pub(super) fn into_page(mut self, exhausted: bool) -> Result<TurnPage, TurnPageError> {
-        let complete = exhausted && !self.trimmed;
+    pub(super) fn into_page(mut self, complete: bool) -> Result<TurnPage, TurnPageError> {
         let mut cursor = None;
         if !complete {
             cursor = Some(self.resume.ok_or(TurnPageError::Upstream)?.encode());
