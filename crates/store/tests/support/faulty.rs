@@ -73,8 +73,8 @@ impl FaultyFs {
     }
 
     /// Does something before the next such operation.
-    pub fn before(&self, op: Op, part: &str, mut act: impl FnMut() + Send + 'static) {
-        self.inject(op, part, 0, 1, Effect::Before(Box::new(move || act())));
+    pub fn before(&self, op: Op, part: &str, act: impl FnMut() + Send + 'static) {
+        self.inject(op, part, 0, 1, Effect::Before(Box::new(act)));
     }
 
     pub fn inject(&self, op: Op, part: &str, skip: usize, times: usize, effect: Effect) {
