@@ -9,7 +9,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout_at};
 use turnkeep_log::SessionId;
 use turnkeep_store::SessionStat;
-use turnkeep_turns::{Answer, Parts, Projection, TurnPage, TurnPageError, TurnQuery, TurnScan};
+use turnkeep_turns::{
+    Answer, Parts, Projection, TurnPage, TurnPageError, TurnQuery, TurnScan,
+    query::{DEFAULT_TURNS, DEFAULT_WIDTH},
+};
 
 use crate::{
     failure::Failure,
@@ -26,6 +29,14 @@ pub struct TurnPageRequest {
     pub directory: Option<String>,
     /// Whether reasoning parts are wanted.
     pub include_reasoning: bool,
+}
+
+impl Default for TurnPageRequest {
+    /// What a request without parameters asks for: the newest three turns, with reasoning.
+    fn default() -> Self {
+        let query = TurnQuery { turns: DEFAULT_TURNS, width: DEFAULT_WIDTH, before: None };
+        Self { query, directory: None, include_reasoning: true }
+    }
 }
 
 /// Where sessions come from.

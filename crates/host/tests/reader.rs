@@ -1,5 +1,7 @@
 //! The reader: what it is made of, how it is served, and what its scripts do.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "test code")]
+
 mod support;
 
 use std::{path::Path, process::Command};

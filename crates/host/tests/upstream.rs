@@ -1,5 +1,7 @@
 //! Turn pages in front of an upstream that misbehaves in every way it can.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "test code")]
+
 mod support;
 
 use std::{

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 
 use super::{
-    mutations::{Mutations, Owned},
+    mutations::{Mutations, Owned, Unreported},
     queue::NotRun,
     reader::{Progress, ReadRequest, read_log},
     registry::{Owner, Standing, locked},
@@ -57,6 +57,7 @@ pub(crate) struct Reading {
 #[derive(Debug)]
 struct Writing {
     mutations: Arc<Mutations>,
+    unreported: Unreported,
     closed: watch::Sender<Option<Result<(), CloseError>>>,
 }
 
@@ -66,7 +67,8 @@ impl JsonlHandle {
             let owner = Arc::clone(session.claim().owner());
             let mutations = Mutations::new(session);
             owner.attach(&mutations);
-            Writing { mutations, closed: watch::Sender::new(None) }
+            let unreported = Unreported::default();
+            Writing { mutations, unreported, closed: watch::Sender::new(None) }
         });
         Self { reading: Arc::new(reading), writing, closed: AtomicBool::new(false) }
     }
@@ -81,7 +83,7 @@ impl JsonlHandle {
     }
 
     /// The queue, for an operation that changes something.
-    fn mutations<E>(&self, operation: &'static str, cancel: &Cancel) -> Result<&Arc<Mutations>, E>
+    fn writing<E>(&self, operation: &'static str, cancel: &Cancel) -> Result<&Writing, E>
     where
         E: From<Cancelled> + From<HandleClosed> + From<ReadOnly>,
     {
@@ -92,7 +94,7 @@ impl JsonlHandle {
             return Err(HandleClosed { id: self.session(), operation }.into());
         }
         match &self.writing {
-            Some(writing) => Ok(&writing.mutations),
+            Some(writing) => Ok(writing),
             None => Err(ReadOnly { id: self.session(), operation }.into()),
         }
     }
@@ -204,11 +206,12 @@ impl SessionHandle for JsonlHandle {
     }
 
     async fn append(&self, events: Vec<Event>, cancel: &Cancel) -> Result<Seq, AppendError> {
-        let mutations = self.mutations::<AppendError>("append", cancel)?;
+        let writing = self.writing::<AppendError>("append", cancel)?;
         let reading = Arc::clone(&self.reading);
         let append =
             move |owned: &mut Owned| owned.append(&events).inspect(|next| reading.observe(next.0));
-        let outcome = match mutations.submit(append, Owned::append_missed) {
+        let missed = writing.unreported.append(self.id());
+        let outcome = match writing.mutations.submit(append, missed) {
             Ok(submitted) => submitted.outcome(cancel).await,
             Err(why) => Err(why),
         };
@@ -216,8 +219,9 @@ impl SessionHandle for JsonlHandle {
     }
 
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushError> {
-        let mutations = self.mutations::<FlushError>("flush", cancel)?;
-        let outcome = match mutations.submit(Owned::flush, Owned::flush_missed) {
+        let writing = self.writing::<FlushError>("flush", cancel)?;
+        let missed = writing.unreported.flush(self.id());
+        let outcome = match writing.mutations.submit(Owned::flush, missed) {
             Ok(submitted) => submitted.outcome(cancel).await,
             Err(why) => Err(why),
         };
@@ -232,14 +236,18 @@ impl SessionHandle for JsonlHandle {
         'handle: 'future,
         Self: 'future,
     {
-        self.closed.store(true, Ordering::Release);
+        let was_closed = self.closed.swap(true, Ordering::AcqRel);
         let Some(writing) = &self.writing else {
             return Box::pin(async { Ok(()) });
         };
-        let announcement = Announcement { to: writing.closed.clone(), id: self.session() };
-        writing.mutations.close(move |owned| {
-            announcement.announce(owned.map_or(Ok(()), Owned::release));
-        });
+        if !was_closed {
+            let announcement = Announcement { to: writing.closed.clone(), id: self.session() };
+            let unreported = writing.unreported.clone();
+            writing.mutations.close(move |owned| {
+                drop(owned);
+                announcement.announce(unreported.outcome());
+            });
+        }
         let mut closed = writing.closed.subscribe();
         Box::pin(async move {
             let outcome = closed.wait_for(Option::is_some).await;

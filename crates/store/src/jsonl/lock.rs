@@ -17,7 +17,7 @@ const ATTEMPTS: usize = 3;
 /// file is never removed, since whoever locks a removed file locks nothing.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: Box<dyn File>,
+    file: Box<dyn File>,
 }
 
 impl Lock {
@@ -33,12 +33,20 @@ impl Lock {
             // can lock that one.
             match fs.stat(&path) {
                 Ok(there) if there.same_file(&file.stat()?) => {
-                    return Ok(Some(Self { _file: file }));
+                    return Ok(Some(Self { file }));
                 }
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
         }
         Ok(None)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child process that is being started right now has a
+        // copy of it, and would keep the next writer out for as long as it has.
+        let _ = self.file.unlock();
     }
 }

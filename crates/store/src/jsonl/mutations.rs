@@ -1,8 +1,17 @@
 //! What a write handle's queue works on.
 
-use turnkeep_log::{Event, Seq};
+use std::{
+    error::Error,
+    sync::{Arc, Mutex},
+};
 
-use super::{queue::Queue, registry::Claim, writer::Writer};
+use turnkeep_log::{Event, Seq, SessionId};
+
+use super::{
+    queue::Queue,
+    registry::{Claim, locked},
+    writer::Writer,
+};
 use crate::error::{AppendError, CloseError, FlushError};
 
 /// The mutations of one write handle, in the order of the calls.
@@ -14,13 +23,11 @@ pub(crate) struct Owned {
     // First the lock, then the claim: whoever claims the session next finds it unlocked.
     writer: Writer,
     claim: Claim,
-    /// The first failure that nobody waited for.
-    unreported: Option<CloseError>,
 }
 
 impl Owned {
     pub(crate) fn new(writer: Writer, claim: Claim) -> Self {
-        Self { writer, claim, unreported: None }
+        Self { writer, claim }
     }
 
     pub(crate) fn claim(&self) -> &Claim {
@@ -34,28 +41,40 @@ impl Owned {
     pub(crate) fn flush(&mut self) -> Result<(), FlushError> {
         self.writer.flush()
     }
+}
 
-    /// Keeps the failure of an append whose caller went away, to be told when the handle closes.
-    pub(crate) fn append_missed(&mut self, outcome: Result<Seq, AppendError>) {
-        if let Err(error) = outcome {
-            self.miss(error.kind(), error.to_string());
+/// The first failure of a handle that nobody waited for, to be told when it closes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unreported(Arc<Mutex<Option<CloseError>>>);
+
+impl Unreported {
+    /// Where the outcome of an append goes that nobody waits for.
+    pub(crate) fn append(&self, id: &SessionId) -> impl Fn(Result<Seq, AppendError>) + use<> {
+        let (unreported, id) = (self.clone(), id.clone());
+        move |outcome| {
+            if let Err(error) = outcome {
+                unreported.keep(&id, error.kind(), &error);
+            }
         }
     }
 
-    /// As [`Owned::append_missed`], for a flush.
-    pub(crate) fn flush_missed(&mut self, outcome: Result<(), FlushError>) {
-        if let Err(error) = outcome {
-            self.miss(error.kind(), error.to_string());
+    /// Where the outcome of a flush goes that nobody waits for.
+    pub(crate) fn flush(&self, id: &SessionId) -> impl Fn(Result<(), FlushError>) + use<> {
+        let (unreported, id) = (self.clone(), id.clone());
+        move |outcome| {
+            if let Err(error) = outcome {
+                unreported.keep(&id, error.kind(), &error);
+            }
         }
     }
 
-    fn miss(&mut self, kind: &'static str, message: String) {
-        let id = self.claim.id().clone();
-        self.unreported.get_or_insert(CloseError { id, kind, message });
+    fn keep(&self, id: &SessionId, kind: &'static str, error: &dyn Error) {
+        let message = error.to_string();
+        locked(&self.0).get_or_insert(CloseError { id: id.clone(), kind, message });
     }
 
-    /// Gives the session back.
-    pub(crate) fn release(self) -> Result<(), CloseError> {
-        self.unreported.map_or(Ok(()), Err)
+    /// What closing comes to.
+    pub(crate) fn outcome(&self) -> Result<(), CloseError> {
+        locked(&self.0).clone().map_or(Ok(()), Err)
     }
 }

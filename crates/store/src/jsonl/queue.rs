@@ -31,7 +31,12 @@ struct State<S> {
     closed: bool,
 }
 
-type Job<S> = Box<dyn FnOnce(&mut Option<S>) + Send>;
+/// What is to be done, and then, when the subject is back in its place, whom to tell.
+type Job<S> = Box<dyn FnOnce(&mut Option<S>) -> Reply + Send>;
+type Reply = Box<dyn FnOnce() + Send>;
+
+/// Who is told an outcome that nobody waits for any more.
+type Missed<T> = Arc<dyn Fn(T) + Send + Sync>;
 
 /// Why a job did not run, or left no outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +50,9 @@ pub(crate) enum NotRun {
 }
 
 /// A submitted job.
-#[derive(Debug)]
 pub(crate) struct Submitted<T> {
     outcome: oneshot::Receiver<T>,
+    missed: Missed<T>,
     stage: Arc<Stage>,
 }
 
@@ -84,22 +89,25 @@ impl<S: Send + 'static> Queue<S> {
         locked(&self.state).closed
     }
 
-    /// Submits a job. When nobody waits for its outcome any more, `missed` gets it.
+    /// Submits a job. Its outcome goes to whoever waits for it, and else to `missed`.
     pub(crate) fn submit<T: Send + 'static>(
         self: &Arc<Self>,
         job: impl FnOnce(&mut S) -> T + Send + 'static,
-        missed: impl FnOnce(&mut S, T) + Send + 'static,
+        missed: impl Fn(T) + Send + Sync + 'static,
     ) -> Result<Submitted<T>, NotRun> {
         let (sender, outcome) = oneshot::channel();
         let waiting = Arc::new(Stage(AtomicU8::new(Stage::WAITING)));
-        let submitted = Submitted { outcome, stage: Arc::clone(&waiting) };
+        let missed: Missed<T> = Arc::new(missed);
+        let submitted =
+            Submitted { outcome, missed: Arc::clone(&missed), stage: Arc::clone(&waiting) };
         let job: Job<S> = Box::new(move |subject| {
-            let Some(subject) = subject else { return };
-            if waiting.move_to(Stage::RUNNING)
-                && let Err(outcome) = sender.send(job(subject))
-            {
-                missed(subject, outcome);
-            }
+            let subject = subject.as_mut().filter(|_| waiting.move_to(Stage::RUNNING));
+            let Some(outcome) = subject.map(job) else { return Box::new(|| {}) };
+            Box::new(move || {
+                if let Err(outcome) = sender.send(outcome) {
+                    missed(outcome);
+                }
+            })
         });
         let run = {
             let mut state = locked(&self.state);
@@ -115,13 +123,17 @@ impl<S: Send + 'static> Queue<S> {
     /// Closes the queue: what was submitted before runs, then `last`, which gets the subject, and
     /// nothing after. No effect when it was closed before.
     pub(crate) fn close(self: &Arc<Self>, last: impl FnOnce(Option<S>) + Send + 'static) {
+        let job: Job<S> = Box::new(move |subject| {
+            let subject = subject.take();
+            Box::new(move || last(subject))
+        });
         let run = {
             let mut state = locked(&self.state);
             if state.closed {
                 return;
             }
             state.closed = true;
-            self.push(&mut state, Box::new(move |subject| last(subject.take())))
+            self.push(&mut state, job)
         };
         start(run);
     }
@@ -146,7 +158,7 @@ impl<T> Submitted<T> {
         if self.stage.move_to(Stage::CANCELLED) {
             return Err(NotRun::Cancelled);
         }
-        self.outcome.await.map_err(|_| NotRun::Lost)
+        (&mut self.outcome).await.map_err(|_| NotRun::Lost)
     }
 }
 
@@ -167,10 +179,16 @@ fn start<S: Send + 'static>(run: Option<Run<S>>) {
 
 impl<S> Run<S> {
     fn work_off(mut self) {
+        let mut reply: Reply = Box::new(|| {});
         while let Some((job, mut subject)) = self.next() {
-            job(&mut subject);
+            reply();
+            reply = job(&mut subject);
             locked(&self.queue.state).subject = subject;
         }
+        // The queue is let go before the last caller hears: one who drops the handle then has
+        // dropped the last of it, and the subject with it.
+        drop(self);
+        reply();
     }
 
     fn next(&mut self) -> Option<(Job<S>, Option<S>)> {
@@ -198,6 +216,16 @@ impl<S> Drop for Run<S> {
             (std::mem::take(&mut state.jobs), state.subject.take())
         };
         drop((jobs, subject));
+    }
+}
+
+impl<T> Drop for Submitted<T> {
+    /// An outcome that came and was not looked at was missed, too.
+    fn drop(&mut self) {
+        self.outcome.close();
+        if let Ok(outcome) = self.outcome.try_recv() {
+            (self.missed)(outcome);
+        }
     }
 }
 

@@ -121,10 +121,6 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    pub(crate) fn id(&self) -> &SessionId {
-        &self.id
-    }
-
     pub(crate) fn owner(&self) -> &Arc<Owner> {
         &self.owner
     }

@@ -122,6 +122,14 @@ pub trait File: fmt::Debug + Send + Sync {
     ///
     /// What the system says, other than that the lock is held.
     fn try_lock(&self) -> io::Result<bool>;
+
+    /// Gives the lock back, also on behalf of every copy of this open file: a process that was just
+    /// forked has one until it runs its own program.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    fn unlock(&self) -> io::Result<()>;
 }
 
 /// How to open a file. Files that are made get mode 0600 under the process's mask.

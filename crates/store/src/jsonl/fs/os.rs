@@ -95,6 +95,10 @@ impl File for OsFile {
             Err(errno) => Err(errno.into()),
         }
     }
+
+    fn unlock(&self) -> io::Result<()> {
+        Ok(rustix::fs::flock(&self.0, FlockOperation::Unlock)?)
+    }
 }
 
 /// Repeats a call that a signal interrupted.

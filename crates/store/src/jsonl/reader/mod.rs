@@ -18,7 +18,7 @@ use super::{
 use crate::seam::{Cancel, EventRange};
 
 /// How far apart the marks are that a later read can start from.
-const MARK_DISTANCE: u64 = 32 << 10;
+const MARK_DISTANCE: u64 = 8 << 10;
 
 /// How often a log that changes under the reader is read again while that does any good.
 const ATTEMPTS: usize = 3;
