@@ -23,6 +23,7 @@
 mod scan;
 mod shared;
 mod string;
+mod walk;
 mod write;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ mod tests;
 pub use scan::JsonError;
 pub use shared::JsonText;
 pub use string::{JsonStr, Units, is_js_whitespace};
+pub use walk::Walk;
 pub use write::{write_compact, write_number, write_str, write_units};
 
 /// The largest integer that every reader of JSON holds exactly: JavaScript's, 2^53 − 1.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use memchr::{memchr2, memchr3};
+use memchr::memchr2;
 
 /// The first thing in a text that is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,7 +69,7 @@ fn skip_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
-        let Some(found) = memchr2(b'"', b'\\', rest) else { return bytes.len() };
+        let Some(found) = quote_or_backslash(rest) else { return bytes.len() };
         at += found;
         if bytes.get(at) == Some(&b'"') {
             return at + 1;
@@ -78,29 +78,47 @@ fn skip_string(bytes: &[u8], start: usize) -> usize {
     }
 }
 
+/// Where the first quote or backslash is.
+///
+/// Most strings are keys and ids, and long ones have an escape at each line's end: for distances
+/// like these the search proper costs more to start than to run.
+fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
+    const NEAR: usize = 32;
+    let mut at = 0;
+    while at < NEAR
+        && let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>)
+    {
+        let word = u64::from_le_bytes(*chunk);
+        let marks = marks_of(word, b'"') | marks_of(word, b'\\');
+        if marks != 0 {
+            return Some(at + (marks.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    memchr2(b'"', b'\\', bytes.get(at..)?).map(|found| at + found)
+}
+
 /// Only brackets of the container's own kind are counted: in checked text the others balance.
 fn skip_container(bytes: &[u8], start: usize, open: u8, close: u8) -> usize {
     let mut depth = 0_usize;
     let mut at = start;
-    loop {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let Some(found) = memchr3(b'"', open, close, rest) else { return bytes.len() };
-        at += found;
-        match bytes.get(at) {
-            Some(b'"') => at = skip_string(bytes, at),
-            Some(&byte) if byte == open => {
-                depth += 1;
-                at += 1;
-            }
-            _ => {
-                depth = depth.saturating_sub(1);
-                at += 1;
-                if depth == 0 {
-                    return at;
-                }
+    // Between strings there is little to step over, so it is stepped over byte by byte.
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'"' {
+            at = skip_string(bytes, at);
+            continue;
+        }
+        at += 1;
+        if byte == open {
+            depth += 1;
+        } else if byte == close {
+            depth = depth.saturating_sub(1);
+            if depth == 0 {
+                return at;
             }
         }
     }
+    bytes.len()
 }
 
 /// Which containers are open, one bit each, set for an object. The innermost 64 take no memory
@@ -309,19 +327,27 @@ fn check_string(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Where the first quote, backslash or control character from `at` on stands.
+/// Marks bytes of a word below `limit` by their high bit.
 ///
-/// Eight bytes at a time: a byte below `n` borrows from its high bit in `word − n·ONES`. A borrow
-/// can mark later bytes wrongly, never earlier ones, so the first mark is exact.
+/// A byte below `n` borrows from its high bit in `word − n·ONES`. A borrow can mark later bytes
+/// wrongly, never earlier ones, so the first mark is exact.
+fn marks_below(word: u64, limit: u8) -> u64 {
+    word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGHS
+}
+
+/// Marks bytes of a word that are `byte`; the first mark is exact.
+fn marks_of(word: u64, byte: u8) -> u64 {
+    marks_below(word ^ (ONES * u64::from(byte)), 1)
+}
+
+/// Where the first quote, backslash or control character from `at` on stands, looked for eight
+/// bytes at a time.
 fn skip_unescaped(bytes: &[u8], mut at: usize) -> usize {
-    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
     let rest = bytes.get(at..).unwrap_or_default();
     let (words, tail) = rest.as_chunks::<8>();
     for word in words {
         let word = u64::from_le_bytes(*word);
-        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
-        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-        let marks = (quote | backslash | below(word, 0x20)) & HIGHS;
+        let marks = marks_of(word, b'"') | marks_of(word, b'\\') | marks_below(word, 0x20);
         if marks != 0 {
             return at + (marks.trailing_zeros() / 8) as usize;
         }

@@ -11,8 +11,10 @@ pub struct JsonStr<'a> {
 }
 
 impl<'a> JsonStr<'a> {
-    /// `raw` is the text between the quotes of a checked literal.
-    pub(super) fn from_raw(raw: &'a str) -> Self {
+    /// `raw` is the text between the quotes of a checked literal, or a piece of it that starts and
+    /// ends between two escapes. Of other text this makes a string of no particular meaning.
+    #[must_use]
+    pub fn from_raw(raw: &'a str) -> Self {
         Self { raw }
     }
 
@@ -101,6 +103,15 @@ impl Eq for JsonStr<'_> {}
 pub struct Units<'a> {
     rest: &'a str,
     low: Option<u16>,
+}
+
+impl<'a> Units<'a> {
+    /// The text that is still to be read, escaped as it was sent; without the second half of a
+    /// surrogate pair whose first half has been read.
+    #[must_use]
+    pub fn rest(&self) -> JsonStr<'a> {
+        JsonStr::from_raw(self.rest)
+    }
 }
 
 impl Iterator for Units<'_> {

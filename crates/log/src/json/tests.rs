@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Json, Kind, write_compact, write_number, write_str, write_units};
+use super::{Json, Kind, Walk, write_compact, write_number, write_str, write_units};
 
 #[test]
 fn accepts_and_refuses_what_json_parse_does() {
@@ -194,6 +194,77 @@ fn rebuild(value: Json<'_>) -> serde_json::Value {
     }
 }
 
+/// Rebuilds a value by walking it.
+fn rebuild_walking(walk: &mut Walk<'_>) -> serde_json::Value {
+    match walk.kind() {
+        Kind::Object => {
+            let mut members = serde_json::Map::new();
+            walk.enter();
+            while let Some(key) = walk.next_key() {
+                members.insert(key.decode_lossy().into_owned(), rebuild_walking(walk));
+            }
+            members.into()
+        }
+        Kind::Array => {
+            let mut elements = Vec::new();
+            walk.enter();
+            while walk.next_element() {
+                let start = walk.offset();
+                let element = rebuild_walking(walk);
+                assert_eq!(rebuild(walk.since(start)), element);
+                elements.push(element);
+            }
+            elements.into()
+        }
+        _ => rebuild(walk.value()),
+    }
+}
+
+#[test]
+fn a_walk_in_any_order_stays_in_the_text() {
+    let value = Json::parse(r#"{"a":[1,"x"],"b":{}}"#).unwrap();
+    let mut walk = Walk::over(value);
+    for _ in 0..30 {
+        walk.enter();
+        walk.next_element();
+        walk.next_key();
+        walk.value();
+        assert!(walk.offset() <= value.text().len());
+        assert_eq!(walk.since(usize::MAX).text(), "");
+    }
+}
+
+#[test]
+fn the_rest_of_the_units_can_be_read_again() {
+    let value = Json::parse(r#""a\u002c\/b\ud83d\ude00""#).unwrap();
+    let mut units = value.as_str().unwrap().units();
+    assert_eq!(units.by_ref().nth(1), Some(u16::from(b',')));
+    assert_eq!(units.rest(), *"/b\u{1f600}");
+}
+
+#[test]
+fn strings_are_compared_as_what_they_spell() {
+    let spelled = |raw: &str, text: &str| {
+        Json::parse(&format!("\"{raw}\"")).unwrap().as_str().unwrap() == *text
+    };
+    let same = [("", ""), ("é", "é"), (r"\u00e9", "é"), (r"\\n", r"\n"), (r"\n", "\n")];
+    let same_long = [(r"\ud83d\ude00", "\u{1f600}"), (r"a\/b", "a/b"), ("a/b", "a/b")];
+    for (raw, text) in same.into_iter().chain(same_long) {
+        assert!(spelled(raw, text), "{raw} {text}");
+    }
+    for (raw, text) in [
+        (r"\n", r"\n"),
+        ("", "a"),
+        ("a", ""),
+        ("a", "b"),
+        (r"\ud83d", "\u{fffd}"),
+        ("ab", "a"),
+        (r"\\", r"\\"),
+    ] {
+        assert!(!spelled(raw, text), "{raw} {text}");
+    }
+}
+
 proptest! {
     #[test]
     fn spans_rebuild_the_value(value in arbitrary_json(), pretty in any::<bool>()) {
@@ -202,7 +273,12 @@ proptest! {
         } else {
             value.to_string()
         };
-        prop_assert_eq!(rebuild(Json::parse(&text).unwrap()), value);
+        let json = Json::parse(&text).unwrap();
+        let mut walk = Walk::over(json);
+        prop_assert_eq!(&rebuild_walking(&mut walk), &value);
+        prop_assert_eq!(walk.offset(), json.text().len());
+        prop_assert_eq!(walk.since(0), json);
+        prop_assert_eq!(rebuild(json), value);
     }
 
     #[test]

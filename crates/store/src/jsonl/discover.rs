@@ -84,7 +84,7 @@ impl Hit {
         match looked {
             Ok((_, contents)) if contents.is_empty() => Ok(None),
             Ok((identity, contents)) => Ok(Some(Self { dir, identity, contents })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if is_absent(&error) => Ok(None),
             Err(source) => Err(io_failure(id, "look for it in", dir.path(), source).into()),
         }
     }

@@ -1,0 +1,122 @@
+//! What can go wrong with a turn page, and what a client is told about it.
+
+use turnkeep_log::json::write_str;
+
+/// Why there is no turn page.
+///
+/// One table for all of it: [`kind`](Self::kind) is the stable name, [`status`](Self::status) the
+/// HTTP status, [`body`](Self::body) the JSON that goes with it. The texts in the bodies are what
+/// existing clients look for; nothing that came from the source is ever repeated in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum TurnPageError {
+    /// The session id is empty or longer than 512 UTF-16 units.
+    #[error("the session id is empty or too long, ask with the id as the session list has it")]
+    BadSession,
+    /// `turns` is not an integer from 1 to 10.
+    #[error("`turns` is no integer from 1 to 10, leave it out for 3")]
+    BadTurns,
+    /// `scanLimit` is not an integer from 10 to 200.
+    #[error("`scanLimit` is no integer from 10 to 200, leave it out for the default")]
+    BadScanLimit,
+    /// The cursor is malformed or oversized, the source refused it, or what it points to is gone.
+    #[error("the cursor is of no use any more, read the newest turns again without one")]
+    InvalidCursor,
+    /// There is no such session.
+    #[error("no such session, list the sessions again")]
+    SessionNotFound,
+    /// More pages would have to be read than one request may.
+    #[error("too many pages to scan for one turn page, ask for fewer turns or a larger scan limit")]
+    MaxScanPages,
+    /// More rows would have to be read than one request may.
+    #[error("too many messages to scan for one turn page, ask for fewer turns")]
+    MaxScanMessages,
+    /// The source sent a cursor that it had been asked with before: reading on would not end.
+    #[error("the source repeats a cursor, try again later")]
+    DuplicateCursor,
+    /// The source sent no row and yet says that there are more.
+    #[error("the source sent an empty page that has a cursor, try again later")]
+    EmptyPageWithCursor,
+    /// The source sent a row without an id.
+    #[error("the source sent a row without an id, see what is wrong with the session there")]
+    MissingId,
+    /// The source failed, or what it sent makes no sense.
+    #[error("the source failed or sent no page, see its log and try again")]
+    Upstream,
+    /// The source is not there, or not yet.
+    #[error("the source does not answer, try again when it is up")]
+    Unavailable,
+    /// The time that a request has ran out.
+    #[error("the source took too long, try again")]
+    TimedOut,
+    /// The scan was driven wrongly: a bug on this side.
+    #[error("a turn scan was fed or ended out of order, please report this")]
+    Internal,
+}
+
+impl TurnPageError {
+    /// The stable name of the error.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::BadSession => "bad_session",
+            Self::BadTurns => "bad_turns",
+            Self::BadScanLimit => "bad_scan_limit",
+            Self::InvalidCursor => "invalid_cursor",
+            Self::SessionNotFound => "session_not_found",
+            Self::MaxScanPages => "max_scan_pages",
+            Self::MaxScanMessages => "max_scan_messages",
+            Self::DuplicateCursor => "duplicate_cursor",
+            Self::EmptyPageWithCursor => "empty_page_with_cursor",
+            Self::MissingId => "missing_id",
+            Self::Upstream => "upstream",
+            Self::Unavailable => "unavailable",
+            Self::TimedOut => "timed_out",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// The HTTP status of the answer.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        self.answer().0
+    }
+
+    /// The exact JSON body of the answer: `{"error":…}`, with a `code` where clients expect one.
+    #[must_use]
+    pub fn body(self) -> String {
+        let (_, error, code) = self.answer();
+        let mut body = String::from(r#"{"error":"#);
+        write_str(&mut body, error);
+        if let Some(code) = code {
+            body.push_str(r#","code":"#);
+            write_str(&mut body, code);
+        }
+        body.push('}');
+        body
+    }
+
+    /// Status, text, code.
+    fn answer(self) -> (u16, &'static str, Option<&'static str>) {
+        let kind = Some(self.kind());
+        match self {
+            Self::BadSession => (400, "sessionID is required", None),
+            Self::BadTurns => (400, "turns must be an integer between 1 and 10", None),
+            Self::BadScanLimit => (400, "scanLimit must be an integer between 10 and 200", None),
+            Self::InvalidCursor => (400, "invalid cursor", None),
+            Self::SessionNotFound => (404, "session not found", kind),
+            Self::MaxScanPages => (413, "scan page limit exceeded", kind),
+            Self::MaxScanMessages => (413, "scan message limit exceeded", kind),
+            Self::DuplicateCursor => (502, "duplicate cursor", None),
+            Self::EmptyPageWithCursor => (502, "empty page with cursor", None),
+            Self::MissingId => (502, "upstream record missing id", None),
+            Self::Upstream => (502, "upstream", None),
+            Self::Unavailable => (503, "upstream unavailable", None),
+            Self::TimedOut => (504, "upstream timeout", None),
+            Self::Internal => (500, "internal error", None),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;

@@ -1,0 +1,254 @@
+//! Random sessions, widths and turns against the plainest oracle: the list of ids.
+
+use proptest::prelude::*;
+use turnkeep_log::{Text, id::Seq, json::JsonText};
+
+use super::{source::Model, *};
+use crate::cursor::encode_seq;
+
+/// One message: its kind, how long after the one before, how its id sorts among equals, and
+/// whether it claims a time of its own.
+type Draft = (prop::sample::Index, u64, u8, Option<u64>);
+
+fn drafts() -> impl Strategy<Value = Vec<Draft>> {
+    let claim = prop_oneof![9 => Just(None), 1 => (0_u64..120).prop_map(Some)];
+    prop::collection::vec((any::<prop::sample::Index>(), 0_u64..3, any::<u8>(), claim), 0..40)
+}
+
+fn kind(index: prop::sample::Index) -> char {
+    *index.get(&['u', 'u', 'a', 'a', 'a', 's', 't', 'c', 'd'])
+}
+
+/// A session in which every message's own time is the one it is ordered by.
+fn truthful(drafts: &[Draft]) -> Model {
+    let mut model = Model::default();
+    let mut time = 10;
+    for (index, (which, later, rank, _)) in drafts.iter().enumerate() {
+        time += later;
+        model.add(&format!("{}{rank:03}_{index}", kind(*which)), time, time);
+    }
+    model
+}
+
+/// A session in which some messages claim another time, never two neighbours: a message whose id
+/// was used again elsewhere is an accident, not a habit.
+fn with_claims(drafts: &[Draft]) -> Model {
+    let mut model = truthful(drafts);
+    let mut claimed_before = false;
+    for (message, (.., claim)) in model.messages.iter_mut().zip(drafts) {
+        let claim = claim.filter(|_| !claimed_before);
+        claimed_before = claim.is_some();
+        if let Some(time) = claim {
+            message.record = record(&message.place.id, Some(time));
+        }
+    }
+    model
+}
+
+/// All turn pages from the newest to the oldest, `width` rows at a time, which may differ from page
+/// to page.
+fn pages(
+    turns: usize,
+    widths: &[usize],
+    mut answer: impl FnMut(&PageRequest) -> Answer,
+) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut before = None;
+    let mut widths = widths.iter().cycle();
+    loop {
+        assert!(runs.len() < 200, "the pages do not end");
+        let width = *widths.next().unwrap_or(&1);
+        let run = scan(&query(turns, width, before.as_deref()), &mut answer);
+        before = match &run.result {
+            Ok(page) => page.cursor.clone(),
+            // The cut cannot be ruled out at this width. It can at another.
+            Err(TurnPageError::Upstream) if !runs.is_empty() => before,
+            Err(error) => panic!("{error:?} after {}", run.calls()),
+        };
+        let failed = run.result.is_err();
+        runs.push(run);
+        if before.is_none() && !failed {
+            return runs;
+        }
+    }
+}
+
+/// The ids of all pages put together, old to new.
+fn together(runs: &[Run]) -> Vec<String> {
+    let pages = runs.iter().rev().filter_map(|run| run.result.as_ref().ok());
+    pages.flat_map(ids).collect()
+}
+
+fn starts(ids: &[String]) -> usize {
+    ids.iter().filter(|id| id.starts_with('u')).count()
+}
+
+/// How many pages of `width` rows it takes, and whether it takes a probe after them.
+fn least_calls(ids: &[String], turns: usize, width: usize) -> (usize, bool) {
+    let mut read = 0;
+    for pages in 1.. {
+        let end = ids.len() - read;
+        read += end.min(width);
+        let left = ids.len() - read;
+        let have = starts(&ids[left..]);
+        if left == 0 {
+            let trimmed = have > turns || (have == turns && !ids[0].starts_with('u'));
+            return (pages, end == width && !trimmed);
+        }
+        if have >= turns {
+            return (pages, false);
+        }
+    }
+    unreachable!("reading ends");
+}
+
+proptest! {
+    #[test]
+    fn pages_put_together_are_the_session(
+        drafts in drafts(), turns in 1_usize..6, widths in prop::collection::vec(1_usize..14, 1..4),
+    ) {
+        let model = truthful(&drafts);
+        let runs = pages(turns, &widths, |request| model.answer(request));
+        prop_assert_eq!(together(&runs), model.ids());
+        for (index, run) in runs.iter().enumerate() {
+            let page = run.page();
+            prop_assert_eq!(page.turn_count, starts(&ids(page)));
+            let last = index + 1 == runs.len();
+            prop_assert_eq!(page.complete, last);
+            prop_assert!(last || page.turn_count == turns && ids(page)[0].starts_with('u'));
+        }
+    }
+
+    #[test]
+    fn the_width_changes_nothing(
+        drafts in drafts(), turns in 1_usize..6, width in 1_usize..14, poisoned in any::<u64>(),
+    ) {
+        let mut model = truthful(&drafts);
+        for (index, id) in model.ids().into_iter().enumerate() {
+            if poisoned >> (index % 64) & 3 == 3 {
+                model.poison(&id);
+            }
+        }
+        let wide = pages(turns, &[1000], |request| model.answer(request));
+        let narrow = pages(turns, &[width], |request| model.answer(request));
+        let results = |runs: &[Run]| runs.iter().map(|run| run.page().clone()).collect::<Vec<_>>();
+        prop_assert_eq!(results(&narrow), results(&wide));
+    }
+
+    #[test]
+    fn no_page_is_read_in_vain(drafts in drafts(), turns in 1_usize..6, width in 1_usize..14) {
+        let model = truthful(&drafts);
+        let run = scan(&query(turns, width, None), |request| model.answer(request));
+        let probes = run.calls.iter().filter(|call| call.purpose == Purpose::Probe).count();
+        let (scans, probe) = match model.ids().len() {
+            0 => (1, false),
+            _ => least_calls(&model.ids(), turns, width),
+        };
+        prop_assert_eq!((run.calls.len() - probes, probes), (scans, usize::from(probe)));
+    }
+
+    #[test]
+    fn claimed_times_lose_and_double_nothing(
+        drafts in drafts(), turns in 1_usize..6, widths in prop::collection::vec(1_usize..14, 2..4),
+    ) {
+        let model = with_claims(&drafts);
+        let mut widths = widths;
+        widths.push(50);
+        let runs = pages(turns, &widths, |request| model.answer(request));
+        prop_assert_eq!(together(&runs), model.ids());
+    }
+
+    #[test]
+    fn new_rows_disturb_no_page(
+        drafts in drafts(), turns in 1_usize..6, width in 1_usize..14, claims in any::<bool>(),
+    ) {
+        let mut model = if claims { with_claims(&drafts) } else { truthful(&drafts) };
+        let at_first = model.ids();
+        let mut answered = 0;
+        let runs = pages(turns, &[width, 50], |request| {
+            let answer = model.answer(request);
+            answered += 1;
+            let newest = 1000 + answered;
+            model.add(&format!("u{newest}"), newest, newest);
+            answer
+        });
+        prop_assert_eq!(together(&runs), at_first);
+    }
+
+    #[test]
+    fn a_deleted_boundary_loses_nothing(
+        drafts in drafts(), turns in 1_usize..4, width in 1_usize..14,
+    ) {
+        let mut model = truthful(&drafts);
+        let all = model.ids();
+        let mut before = None;
+        let mut got: Vec<String> = Vec::new();
+        loop {
+            let run = scan(&query(turns, width, before.as_deref()), |request| model.answer(request));
+            got.splice(0..0, ids(run.page()));
+            let Some(cursor) = run.page().cursor.clone() else { break };
+            model.remove(&Token::decode(&cursor).unwrap().boundary);
+            before = Some(cursor);
+        }
+        prop_assert_eq!(got, all);
+    }
+
+    #[test]
+    fn unreadable_messages_hide_nothing(
+        drafts in drafts(), turns in 1_usize..6, width in 1_usize..14, poisoned in any::<u64>(),
+    ) {
+        let mut model = truthful(&drafts);
+        for (index, id) in model.ids().into_iter().enumerate() {
+            if poisoned >> (index % 64) & 1 == 1 {
+                model.poison(&id);
+            }
+        }
+        let runs = pages(turns, &[width], |request| model.answer(request));
+        prop_assert_eq!(together(&runs), model.ids());
+        let oldest = model.messages.first();
+        let stub = oldest.is_some_and(|message| !message.encodable);
+        let last = runs.last().unwrap().page();
+        let shown = last.records.first().is_some_and(|record| record.contains("TurnkeepUnreadable"));
+        prop_assert_eq!(shown, stub);
+        for run in &runs {
+            let steps = run.calls.iter().filter(|call| call.purpose == Purpose::Narrow).count();
+            prop_assert!(steps <= 8, "{}", run.calls());
+        }
+    }
+
+    #[test]
+    fn logs_are_paged_by_seq_alone(
+        drafts in drafts(), turns in 1_usize..6, width in 1_usize..14, rows in 1_usize..60,
+    ) {
+        let records: Vec<(u64, String, String)> = drafts.iter().enumerate().map(|(index, draft)| {
+            let (which, gap, rank, claim) = draft;
+            let id = format!("{}{rank:03}_{index}", kind(*which));
+            let record = record(&id, *claim);
+            (index as u64 * 3 + gap, id, record)
+        }).collect();
+        let answer = |request: &PageRequest| {
+            let before = request.before.as_ref().map(|before| decode_seq(before).unwrap().0);
+            let older = records.iter().filter(|(seq, ..)| before.is_none_or(|before| *seq < before));
+            let older: Vec<_> = older.collect();
+            let start = older.len().saturating_sub(request.limit);
+            let rows = older[start..].iter().map(|(seq, _, record)| {
+                (Seq(*seq), JsonText::parse(&Text::from(record.as_str())).unwrap())
+            });
+            let next = (start > 0).then(|| encode_seq(Seq(older[start].0)));
+            Answer::Page(SourcePage::from_log(rows.collect(), next).unwrap())
+        };
+        let limits = Limits { rows, ..LIMITS };
+        let mut before = None;
+        let mut got: Vec<String> = Vec::new();
+        loop {
+            let query_at = |width| query(turns, width, before.as_deref());
+            let run = scan_within(limits, &query_at(width), SourceKind::Log, answer);
+            let wide = scan_within(limits, &query_at(1000), SourceKind::Log, answer);
+            prop_assert_eq!(run.page(), wide.page());
+            got.splice(0..0, ids(run.page()));
+            let Some(cursor) = run.page().cursor.clone() else { break };
+            before = Some(cursor);
+        }
+        prop_assert_eq!(got, records.iter().map(|(_, id, _)| id.clone()).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,85 @@
+//! The rows that a turn page will hold.
+
+use crate::{
+    cursor::Token, error::TurnPageError, page::SourceRow, projection::Projection,
+    turn_page::TurnPage,
+};
+
+/// The newest rows of what is scanned, up to and including the row that starts the last turn
+/// wanted. Rows come in from new to old and are projected at once, so that no page has to be kept.
+#[derive(Debug)]
+pub(super) struct Window {
+    turns: usize,
+    projection: Projection,
+    /// New to old.
+    records: Vec<String>,
+    /// How many of the records start a turn.
+    started: usize,
+    /// How many records there were with the last one that starts a turn.
+    up_to_start: usize,
+    /// Where the next page goes on: at the oldest row that starts a turn, else at the oldest row.
+    resume: Option<Token>,
+    trimmed: bool,
+}
+
+impl Window {
+    pub(super) fn new(turns: usize, projection: Projection) -> Self {
+        Self {
+            turns,
+            projection,
+            records: Vec::new(),
+            started: 0,
+            up_to_start: 0,
+            resume: None,
+            trimmed: false,
+        }
+    }
+
+    /// Whether all turns wanted are there, so that whatever is older is for another page.
+    pub(super) fn is_full(&self) -> bool {
+        self.started >= self.turns
+    }
+
+    /// Whether a row older than the window has been seen.
+    pub(super) fn is_trimmed(&self) -> bool {
+        self.trimmed
+    }
+
+    /// Takes in the next older row. `before` is the source cursor that goes with its id in a token.
+    pub(super) fn add(&mut self, row: &SourceRow, before: impl FnOnce() -> Option<String>) {
+        if self.is_full() {
+            self.trimmed = true;
+            return;
+        }
+        let mut record = String::new();
+        self.projection.write(row.json.json(), &mut record);
+        self.records.push(record);
+        if row.starts_turn {
+            self.started += 1;
+            self.up_to_start = self.records.len();
+        }
+        if row.starts_turn || self.started == 0 {
+            self.resume = Some(Token { before: before(), boundary: row.id.clone() });
+        }
+    }
+
+    /// Makes the page. `complete` says that nothing is older than what came in.
+    ///
+    /// # Errors
+    ///
+    /// [`TurnPageError::Upstream`] when the page would be empty and still not complete: a client
+    /// could not go on from it.
+    pub(super) fn into_page(mut self, complete: bool) -> Result<TurnPage, TurnPageError> {
+        let mut cursor = None;
+        if !complete {
+            cursor = Some(self.resume.ok_or(TurnPageError::Upstream)?.encode());
+            // The next page goes on at the oldest start of a turn. What was read of an older turn
+            // would be sent again with it.
+            if self.started > 0 {
+                self.records.truncate(self.up_to_start);
+            }
+        }
+        self.records.reverse();
+        Ok(TurnPage { records: self.records, turn_count: self.started, cursor, complete })
+    }
+}
