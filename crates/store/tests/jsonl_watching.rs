@@ -205,6 +205,43 @@ async fn reading_on_reads_what_is_new() {
 }
 
 #[tokio::test]
+async fn records_and_frames_larger_than_what_is_read_at_once_are_read() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        let store = disk.store();
+        let writer = create(&store, "s").await;
+        let noise = |seq: u64, count: u64| {
+            let noise: Vec<u64> =
+                (0..count).map(|n| (seq + n).wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
+            support::event_of("todo/write", seq, &format!("{noise:?}"))
+        };
+        let events: Vec<_> = [1, 100_000, 3, 20_000, 20_000, 2]
+            .into_iter()
+            .zip(0..)
+            .map(|(count, seq)| noise(seq, count))
+            .collect();
+        for batch in events.chunks(2) {
+            writer.append(batch.to_vec(), &never()).await.unwrap();
+        }
+        assert!(disk.bytes("s").len() > 1 << 20);
+        let reader = open(&store, "s", Access::Read).await;
+        assert_eq!(read(&*reader).await, events);
+        for offset in 0..6 {
+            let range = EventRange { offset, length: Some(2) };
+            let slice = reader.read(range, &never()).await.unwrap();
+            let offset = usize::try_from(offset).unwrap();
+            assert_eq!(slice, events[offset..events.len().min(offset + 2)]);
+        }
+        // Torn in the middle of the largest.
+        let bytes = disk.bytes("s");
+        fs::write(disk.log("s"), &bytes[..bytes.len() / 2]).unwrap();
+        let kept = read(&*open(&disk.store(), "s", Access::Read).await).await;
+        assert_eq!(kept, events[..kept.len()]);
+        assert!(kept.len() < 2);
+    }
+}
+
+#[tokio::test]
 async fn listing_reads_the_first_frames_alone() {
     for encoding in BOTH {
         let disk = Disk::new(encoding);
