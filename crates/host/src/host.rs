@@ -168,6 +168,6 @@ impl Host {
             Some(_) => "this host does not forward other requests to its upstream",
             None => "no upstream configured",
         };
-        Failure::of_surface("no_route", 404, text)
+        Failure::no_route(text)
     }
 }

@@ -108,7 +108,9 @@ async fn both_halves_make_one_list_at_any_page_size() {
         add_at(&store, id, ms).await;
     }
     let theirs = [("ses_1", 8_000), ("ses_2", 7_500), ("ses_3", 4_000), ("ses_4", 1_000)];
-    let theirs = theirs.map(|(id, updated)| served(id, updated)).to_vec();
+    let mut theirs = theirs.map(|(id, updated)| served(id, updated)).to_vec();
+    // One that cannot be made out hides no other.
+    theirs.insert(1, json!({ "id": 7, "time": { "updated": 7_900 } }));
     let upstream = ScriptedUpstream::start(lists(theirs)).await;
     let host = RunningHost::start(options(&store, Some(&upstream))).await;
     let expected = ["a", "ses_1", "ses_2", "b", "c", "ses_3", "d", "ses_4"];

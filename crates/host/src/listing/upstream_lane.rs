@@ -11,6 +11,9 @@ use crate::upstream::{Trouble, Upstream, UpstreamSession};
 /// How long the list waits for the upstream, each time it asks.
 const DEADLINE: Duration = Duration::from_secs(5);
 
+/// How many sessions are asked for at once at most.
+const MAX_BATCH: usize = 10_000;
+
 /// The upstream's sessions, newest first, read in batches.
 #[derive(Debug)]
 pub(super) struct UpstreamLane<'a> {
@@ -51,23 +54,27 @@ impl<'a> UpstreamLane<'a> {
             Position::After(last) => Some(last),
             Position::Start | Position::End => None,
         };
-        // The sessions of the last one's own time come again and are dropped here.
-        let again = last.map_or(0, |last| last.ids.len());
-        let wanted = self.batch_size + again;
         let older_than = last.map(|last| last.updated.saturating_add(1));
-        let asked = tokio::time::timeout(DEADLINE, upstream.sessions(wanted, older_than)).await;
-        match asked.unwrap_or(Err(Trouble::Unavailable)) {
-            Ok(page) => {
-                let unseen = page.sessions.into_iter().filter(|session| {
-                    !last.is_some_and(|last| last.covers(session.updated_at, &session.id))
-                });
-                self.batch = unseen.collect();
-                self.drained = !page.more || self.batch.is_empty();
+        // The sessions of the last one's own time come again and are dropped here.
+        let mut wanted = self.batch_size + last.map_or(0, |last| last.ids.len());
+        while self.batch.is_empty() && !self.drained {
+            let asked = tokio::time::timeout(DEADLINE, upstream.sessions(wanted, older_than)).await;
+            match asked.unwrap_or(Err(Trouble::Unavailable)) {
+                Ok(page) => {
+                    let unseen = page.sessions.into_iter().filter(|session| {
+                        !last.is_some_and(|last| last.covers(session.updated_at, &session.id))
+                    });
+                    self.batch = unseen.collect();
+                    self.drained = !page.more || wanted >= MAX_BATCH;
+                }
+                Err(trouble) => {
+                    tracing::warn!(trouble = trouble.label(), "upstream list");
+                    self.trouble = Some(trouble);
+                    return;
+                }
             }
-            Err(trouble) => {
-                tracing::warn!(trouble = trouble.label(), "upstream list");
-                self.trouble = Some(trouble);
-            }
+            // Nothing but sessions that were seen or cannot be made out: look further at once.
+            wanted = wanted.saturating_mul(4).min(MAX_BATCH);
         }
     }
 

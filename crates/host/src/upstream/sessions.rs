@@ -51,13 +51,13 @@ impl Upstream {
         query.extend(older_than_text.as_deref().map(|time| ("cursor", time)));
         match self.get(&["experimental", "session"], &query, MAX_LIST_BYTES).await {
             Ok(reply) => {
-                let sessions = read_list(&reply)?;
-                Ok(SessionPage { more: sessions.len() >= limit, sessions })
+                let (sessions, sent) = read_list(&reply)?;
+                Ok(SessionPage { more: sent >= limit, sessions })
             }
             Err(Trouble::Unexpected | Trouble::NotFound) => {
                 let all = MAX_OLD_LIST.to_string();
                 let reply = self.get(&["session"], &[("limit", &all)], MAX_LIST_BYTES).await?;
-                let mut sessions = read_list(&reply)?;
+                let (mut sessions, _) = read_list(&reply)?;
                 sessions.retain(|session| older_than.is_none_or(|time| session.updated_at < time));
                 Ok(SessionPage { more: false, sessions })
             }
@@ -120,10 +120,11 @@ impl UpstreamSession {
     }
 }
 
-fn read_list(reply: &Reply) -> Result<Vec<UpstreamSession>, Trouble> {
+/// The sessions that can be made out, and how many were sent.
+fn read_list(reply: &Reply) -> Result<(Vec<UpstreamSession>, usize), Trouble> {
     let json = JsonText::parse(&reply.body).map_err(|_| Trouble::Unexpected)?;
-    let sessions = json.json().elements().ok_or(Trouble::Unexpected)?;
-    Ok(sessions.filter_map(UpstreamSession::read).collect())
+    let sent = json.json().elements().ok_or(Trouble::Unexpected)?;
+    Ok((sent.clone().filter_map(UpstreamSession::read).collect(), sent.count()))
 }
 
 fn is_empty_array(json: Option<Json<'_>>) -> bool {
