@@ -20,7 +20,7 @@ use support::{
     faulty::{Effect, FaultyFs, Op},
     header, id, never, open, read, seqs, store_session,
 };
-use turnkeep_log::Seq;
+use turnkeep_log::{Event, Seq, SessionHeader};
 use turnkeep_store::{
     Access, EventRange, ListQuery, SessionState, SessionStore,
     jsonl::{JsonlStore, fs::OpenMode},
@@ -323,6 +323,25 @@ async fn a_log_that_appears_meanwhile_is_not_replaced() {
 }
 
 #[tokio::test]
+async fn a_session_that_appears_in_another_project_is_not_made_twice() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        let store = disk.store();
+        let handle = create(&store, "s").await;
+        let elsewhere = SessionHeader { cwd: Some("/elsewhere".to_owned()), ..header("s") };
+        let other = disk.store().create(elsewhere.clone(), &never()).await.unwrap();
+        append(&*other, 0, 2).await;
+        // What is stored is what counts, and it counts once.
+        let list = store.list(&ListQuery::default(), &never()).await.unwrap();
+        assert_eq!(list.entries.len(), 1);
+        assert_eq!(list.entries[0].stat.as_ref().unwrap().header, elsewhere);
+        let error = handle.append(batch(0, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "already_exists");
+        assert!(!disk.log("s").exists());
+    }
+}
+
+#[tokio::test]
 async fn rival_creators_lose_at_their_first_write() {
     for encoding in BOTH {
         let disk = Disk::new(encoding);
@@ -348,7 +367,7 @@ async fn rival_creators_lose_at_their_first_write() {
 async fn a_foreign_write_is_found_before_anything_is_written() {
     for encoding in BOTH {
         let line = "{\"type\":\"turn/start\",\"seq\":3,\"time\":1,\"data\":{\"turn\":9}}\n";
-        let (disk, _, store) = stored(encoding).await;
+        let (disk, faults, store) = stored(encoding).await;
         let intact = disk.bytes("s");
         let cases: [(&str, &dyn Fn()); 4] = [
             ("grown", &|| disk.add("s", &disk.encode(line))),
@@ -364,6 +383,7 @@ async fn a_foreign_write_is_found_before_anything_is_written() {
             let writer = open(&store, "s", Access::Write).await;
             tamper();
             let tampered = fs::read(disk.log("s")).ok();
+            faults.clear_log();
             for _ in 0..2 {
                 let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
                 assert_eq!(error.kind(), "ownership_lost", "{name}");
@@ -375,6 +395,7 @@ async fn a_foreign_write_is_found_before_anything_is_written() {
                 assert_eq!(fs::read(disk.log("s")).ok(), tampered, "{name}");
             }
             assert_eq!(writer.flush(&never()).await.unwrap_err().kind(), "ownership_lost");
+            assert!(!faults.ops(LOG).contains(&Op::Append), "not written and then taken back");
             writer.close().await.unwrap();
             if name == "grown" {
                 let writer = open(&store, "s", Access::Write).await;
@@ -426,6 +447,41 @@ async fn a_write_at_the_same_time_is_found_after_ours() {
                 "ownership_lost"
             );
         }
+    }
+}
+
+/// Adds bytes to a log, as a process that takes no lock.
+fn intrude(disk: &Disk) -> impl FnMut() + Send + use<> {
+    use std::io::Write as _;
+    let line = "{\"type\":\"turn/start\",\"seq\":3,\"time\":1,\"data\":{\"turn\":9}}\n";
+    let (log, bytes) = (disk.log("s"), disk.encode(line));
+    move || fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(&bytes).unwrap()
+}
+
+#[tokio::test]
+async fn only_our_own_bytes_are_ever_cut() {
+    for encoding in BOTH {
+        // Theirs before ours, and more of theirs while ours are about to be taken back.
+        let (disk, faults, store) = stored(encoding).await;
+        let writer = open(&store, "s", Access::Write).await;
+        faults.before(Op::Append, LOG, intrude(&disk));
+        faults.before(Op::ReadAt, LOG, intrude(&disk));
+        let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "ownership_lost");
+        assert!(error.to_string().contains("bytes of the batch are still there"), "{error}");
+        faults.assert_spent();
+        assert!(!faults.ops(LOG).contains(&Op::Truncate));
+
+        // Theirs behind the half of ours that a failed write left.
+        let (disk, faults, store) = stored(encoding).await;
+        let writer = open(&store, "s", Access::Write).await;
+        faults.inject(Op::Append, LOG, 0, 1, Effect::Short(5));
+        faults.fail(Op::Append, LOG, ErrorKind::StorageFull);
+        faults.inject(Op::FileStat, LOG, 1, 1, Effect::Before(Box::new(intrude(&disk))));
+        let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "ownership_lost");
+        faults.assert_spent();
+        assert!(!faults.ops(LOG).contains(&Op::Truncate));
     }
 }
 
@@ -623,30 +679,53 @@ async fn a_log_that_got_shorter_is_an_error() {
     }
 }
 
+/// Events that do not compress, so that frames have a size.
+fn noise(first: u64, count: u64) -> Vec<Event> {
+    let event = |seq: u64| {
+        let noise: Vec<u64> =
+            (1u64..30).map(|n| (seq * 31 + n).wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
+        support::event_of("todo/write", seq, &format!("{noise:?}"))
+    };
+    (first..first + count).map(event).collect()
+}
+
 #[tokio::test]
 async fn known_parts_are_not_trusted_when_the_log_was_rewritten() {
     for encoding in BOTH {
-        let disk = Disk::new(encoding);
-        let store = disk.store();
-        store_session(&store, "s", 3).await;
-        let reader = open(&store, "s", Access::Read).await;
-        // Two batches, of which the reader has seen both.
-        let base = disk.bytes("s");
-        let writer = open(&store, "s", Access::Write).await;
-        append(&*writer, 3, 1).await;
-        append(&*writer, 4, 1).await;
-        writer.close().await.unwrap();
-        assert_eq!(read(&*reader).await.len(), 5);
-        // In the same file, other and longer batches take their place.
-        fs::write(disk.log("s"), &base).unwrap();
-        let writer = open(&store, "s", Access::Write).await;
-        for first in [3, 13, 23] {
-            append(&*writer, first, 10).await;
+        // Batches of other sizes, so that nothing lies where it was: the same events, or fewer
+        // of them so that the end of the known part is in the middle of something.
+        for size in [7, 1, 50] {
+            let disk = Disk::new(encoding);
+            let store = disk.store();
+            store_session(&store, "s", 3).await;
+            let base = disk.bytes("s");
+            let reader = open(&store, "s", Access::Read).await;
+            let writer = open(&store, "s", Access::Write).await;
+            for first in (3..303).step_by(20) {
+                writer.append(noise(first, 20), &never()).await.unwrap();
+            }
+            writer.close().await.unwrap();
+            assert_eq!(read(&*reader).await.len(), 303);
+            let known = disk.bytes("s").len();
+
+            // In the same file.
+            fs::write(disk.log("s"), &base).unwrap();
+            let writer = open(&store, "s", Access::Write).await;
+            let mut next = 3;
+            while next <= 310 || disk.bytes("s").len() <= known + 100 {
+                let shifted = support::event_of("todo/write", next, "{\"shifted\":true}");
+                let batch = [vec![shifted], noise(next + 1, size)].concat();
+                next = writer.append(batch, &never()).await.unwrap().0;
+            }
+            writer.close().await.unwrap();
+            for offset in [2, 50, 200, 302, 303, next - 1] {
+                let range = EventRange { offset, length: Some(4) };
+                let slice = reader.read(range, &never()).await.unwrap();
+                let whole = read(&*open(&store, "s", Access::Read).await).await;
+                let (from, to) = (usize::try_from(offset).unwrap(), whole.len());
+                assert_eq!(slice, whole[from..to.min(from + 4)], "from {offset}");
+            }
         }
-        writer.close().await.unwrap();
-        let range = EventRange { offset: 4, length: Some(20) };
-        let events = reader.read(range, &never()).await.unwrap();
-        assert_eq!(events, batch(4, 20));
     }
 }
 
@@ -658,13 +737,7 @@ async fn reading_on_reads_what_is_new() {
         let store = disk.store_on(Arc::new(faults.clone()));
         let writer = create(&store, "s").await;
         for first in (0..3000).step_by(100) {
-            let events = (first..first + 100).map(|seq| {
-                // Hard to compress, so that frames have a size.
-                let noise = (0..20).map(|n| (seq + 1) * (n + 7) * 2_654_435_761);
-                let noise: Vec<String> = noise.map(|n: u64| n.to_string()).collect();
-                support::event_of("todo/write", seq, &format!("{noise:?}"))
-            });
-            writer.append(events.collect(), &never()).await.unwrap();
+            writer.append(noise(first, 100), &never()).await.unwrap();
         }
         let size = disk.bytes("s").len() as u64;
         assert!(size > 400_000);

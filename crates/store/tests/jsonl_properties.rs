@@ -225,7 +225,7 @@ fn run(encoding: Encoding, steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_zstd_log_is_what_was_acknowledged(steps in prop::collection::vec(step(), 1..24)) {

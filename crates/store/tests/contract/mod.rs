@@ -62,6 +62,7 @@ macro_rules! contract_suite {
             a_batch_must_continue_the_log,
             concurrent_appends_keep_their_order,
             unknown_types_are_stored_and_not_read,
+            unknown_types_count_before_malformed_messages,
             retired_types_are_not_read,
             malformed_messages_are_not_read,
             a_torn_tail_is_never_served_and_cut_by_the_next_append,

@@ -221,6 +221,20 @@ pub async fn unknown_types_are_stored_and_not_read(backend: &impl Backend) {
     assert_eq!(read(&*handle).await, [ignorable]);
 }
 
+pub async fn unknown_types_count_before_malformed_messages(backend: &impl Backend) {
+    let store = backend.instance();
+    let handle = create(&*store, "s").await;
+    let malformed = r#"{"type":"user/message","seq":0,"time":1,"data":{},"surfaceOp":"append"}"#;
+    let malformed = Event::parse(&malformed.into()).unwrap();
+    handle.append(vec![malformed], &never()).await.unwrap();
+    let error = handle.read(EventRange::ALL, &never()).await.unwrap_err();
+    assert_eq!(error.kind(), "corrupt");
+    handle.append(vec![event_of("acme/message", 1, "{}")], &never()).await.unwrap();
+    append(&*handle, 2, 1).await;
+    let error = handle.read(EventRange::ALL, &never()).await.unwrap_err();
+    assert_eq!(error.kind(), "format_unsupported");
+}
+
 pub async fn retired_types_are_not_read(backend: &impl Backend) {
     for event_type in ["steering/message", "mode/set", "request/header-delta"] {
         let store = backend.instance();
