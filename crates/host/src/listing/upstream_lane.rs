@@ -2,6 +2,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use tokio::time::Instant;
+
 use super::{
     cursor::{ListCursor, Position, Served},
     summary::SessionSummary,
@@ -10,6 +12,10 @@ use crate::upstream::{Trouble, Upstream, UpstreamSession};
 
 /// How long the list waits for the upstream, each time it asks.
 const DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long one page of the list waits, in all, for what its sessions' own entries do not say. A
+/// server that was just started takes seconds for the first answer.
+const DETAILS_DEADLINE: Duration = Duration::from_secs(1);
 
 /// How many sessions are asked for at once at most.
 const MAX_BATCH: usize = 10_000;
@@ -24,6 +30,7 @@ pub(super) struct UpstreamLane<'a> {
     /// Whether the upstream has handed out its last session.
     drained: bool,
     trouble: Option<Trouble>,
+    told_by: Option<Instant>,
 }
 
 impl<'a> UpstreamLane<'a> {
@@ -37,7 +44,15 @@ impl<'a> UpstreamLane<'a> {
             None => Position::End,
         };
         let drained = position.is_end();
-        Self { upstream, batch: VecDeque::new(), batch_size, position, drained, trouble: None }
+        Self {
+            upstream,
+            batch: VecDeque::new(),
+            batch_size,
+            position,
+            drained,
+            trouble: None,
+            told_by: None,
+        }
     }
 
     /// The next session, which stays. Trouble ends the lane.
@@ -83,13 +98,17 @@ impl<'a> UpstreamLane<'a> {
         let mut session = self.batch.pop_front()?;
         let before = std::mem::take(&mut self.position);
         self.position = Position::After(Served::next(before, session.updated_at, &session.id));
-        if let Some(upstream) = self.upstream.filter(|_| session.may_be_foreign()) {
-            let told = tokio::time::timeout(DEADLINE, upstream.tell(&mut session)).await;
-            if let Err(trouble) = told.unwrap_or(Err(Trouble::Unavailable)) {
-                tracing::warn!(session = ?session.id, trouble = trouble.label(), "upstream list");
-            }
+        if let Some(upstream) = self.upstream {
+            // Without an answer it is listed as an ordinary session; asking for it tells.
+            let telling = upstream.tell(&mut session);
+            let _ = tokio::time::timeout_at(self.told_by(), telling).await;
         }
         Some(SessionSummary::of_upstream(session))
+    }
+
+    /// Until when the list waits for details, from the first one asked for.
+    fn told_by(&mut self) -> Instant {
+        *self.told_by.get_or_insert_with(|| Instant::now() + DETAILS_DEADLINE)
     }
 
     /// How far the lane was read.
