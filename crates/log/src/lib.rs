@@ -12,6 +12,8 @@
 //! | **writing** | |
 //! | [`EventDraft`] | an event before its place in the log is known |
 //! | [`packed`] | the lines of an append batch, streamed deltas folded into rows |
+//! | [`repair`] | what closes a turn that was cut short |
+//! | [`seed`] | the mark after what a session was taken up with |
 //! | **underneath** | |
 //! | [`json`] | JSON as spans of text: what is not asked for is never decoded |
 //! | [`Text`] | slices of one shared text |
@@ -46,6 +48,8 @@ pub mod json;
 pub mod packed;
 mod provenance;
 pub mod records;
+pub mod repair;
+pub mod seed;
 pub mod text;
 pub mod vocabulary;
 
@@ -54,5 +58,6 @@ pub use gate::GateError;
 pub use header::{FORMAT_VERSION, HeaderError, HeaderProblem, Origin, SessionHeader};
 pub use id::{Seq, SessionId};
 pub use records::RecordScan;
+pub use repair::TurnState;
 pub use text::Text;
 pub use vocabulary::Vocabulary;
