@@ -13,6 +13,7 @@
 //! | [`EventDraft`] | an event before its place in the log is known |
 //! | [`packed`] | the lines of an append batch, streamed deltas folded into rows |
 //! | [`repair`] | what closes a turn that was cut short |
+//! | [`fork`] | a log that starts with the events of another |
 //! | [`seed`] | the mark after what a session was taken up with |
 //! | **underneath** | |
 //! | [`json`] | JSON as spans of text: what is not asked for is never decoded |
@@ -41,6 +42,7 @@
 
 mod envelope;
 pub mod event;
+pub mod fork;
 pub mod gate;
 pub mod header;
 pub mod id;
@@ -54,6 +56,7 @@ pub mod text;
 pub mod vocabulary;
 
 pub use event::{CompleteError, Event, EventDraft, EventError};
+pub use fork::{Fork, ForkError};
 pub use gate::GateError;
 pub use header::{FORMAT_VERSION, HeaderError, HeaderProblem, Origin, SessionHeader};
 pub use id::{Seq, SessionId};
