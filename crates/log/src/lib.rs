@@ -9,6 +9,7 @@
 //! | [`SessionHeader`] | the first line: which session this is, and of which format |
 //! | [`RecordScan`] | from text to [`Event`]s, and where a damaged log still holds |
 //! | [`gate`] | whether this build may read what it found: types it knows, messages that are some |
+//! | [`Blank`] | what a list of sessions shows of one |
 //! | **writing** | |
 //! | [`EventDraft`] | an event before its place in the log is known |
 //! | [`packed`] | the lines of an append batch, streamed deltas folded into rows |
@@ -40,6 +41,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod blank;
 mod envelope;
 pub mod event;
 pub mod fork;
@@ -55,6 +57,7 @@ pub mod seed;
 pub mod text;
 pub mod vocabulary;
 
+pub use blank::Blank;
 pub use event::{CompleteError, Event, EventDraft, EventError};
 pub use fork::{Fork, ForkError};
 pub use gate::GateError;
