@@ -9,6 +9,7 @@
 //! | [`SessionHeader`] | the first line: which session this is, and of which format |
 //! | [`RecordScan`] | from text to [`Event`]s, and where a damaged log still holds |
 //! | [`gate`] | whether this build may read what it found: types it knows, messages that are some |
+//! | [`validate`] | whether a session can be taken up from it, and what its model sees |
 //! | [`Blank`] | what a list of sessions shows of one |
 //! | **writing** | |
 //! | [`EventDraft`] | an event before its place in the log is known |
@@ -55,6 +56,7 @@ pub mod records;
 pub mod repair;
 pub mod seed;
 pub mod text;
+pub mod validate;
 pub mod vocabulary;
 
 pub use blank::Blank;
@@ -66,4 +68,5 @@ pub use id::{Seq, SessionId};
 pub use records::RecordScan;
 pub use repair::TurnState;
 pub use text::Text;
+pub use validate::{RestoreError, RestoreProblem};
 pub use vocabulary::Vocabulary;

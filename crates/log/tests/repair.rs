@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 
 use turnkeep_log::{
     Blank, Event, RecordScan, Seq, SessionHeader, SessionId, TurnState, Vocabulary, fork, gate,
-    records::decode_lossy, repair, seed,
+    records::decode_lossy, repair, seed, validate,
 };
 
 struct Log {
@@ -183,5 +183,25 @@ fn real_sessions_are_not_blank() {
                 && event.data().path(&["source", "kind"]).unwrap().text() == "\"user\""
         });
         assert_eq!(blank.last_prompt_at, prompt.map(Event::time), "{}", log.file);
+    }
+}
+
+#[test]
+fn sessions_can_be_taken_up_from_real_logs_once_closed() {
+    let session = SessionId::new("s").unwrap();
+    for log in golden() {
+        let seqs = validate::surface(&session, &log.events).unwrap();
+        let replaced = log
+            .events
+            .iter()
+            .filter(|event| event.surface_op().is_some_and(|op| op.text() != "\"append\""));
+        let messages = log.events.iter().filter(|event| event.surface_op().is_some());
+        // Those here that replace anything replace one message each.
+        assert_eq!(seqs.len() + replaced.count(), messages.count(), "{}", log.file);
+        for (prefix, state) in prefixes(&log.events).step_by(1 + log.events.len() / 50) {
+            let mut whole = prefix.to_vec();
+            whole.extend(state.closers());
+            validate::surface(&session, &whole).unwrap();
+        }
     }
 }
