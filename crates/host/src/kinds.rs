@@ -41,10 +41,26 @@ pub const KINDS: &[Kind] = &[
     kind("poisoned", 7, 500, "an earlier write could not be confirmed"),
     kind("cancelled", 7, 499, "aborted"),
     kind("io", 7, 500, "internal error"),
-    // The upstream.
+    // Turn pages.
+    kind("bad_session", 2, 400, "sessionID is required"),
+    kind("bad_turns", 2, 400, "turns must be an integer between 1 and 10"),
+    kind("bad_scan_limit", 2, 400, "scanLimit must be an integer between 10 and 200"),
+    kind("invalid_cursor", 2, 400, "invalid cursor"),
+    kind("session_not_found", 3, 404, "session not found"),
+    kind("max_scan_pages", 7, 413, "scan page limit exceeded"),
+    kind("max_scan_messages", 7, 413, "scan message limit exceeded"),
+    kind("duplicate_cursor", 7, 502, "duplicate cursor"),
+    kind("empty_page_with_cursor", 7, 502, "empty page with cursor"),
+    kind("missing_id", 7, 502, "upstream record missing id"),
     kind("upstream", 7, 502, "upstream"),
-    kind("upstream_unavailable", 7, 503, "upstream unavailable"),
-    kind("upstream_timeout", 7, 504, "upstream timeout"),
+    kind("unavailable", 7, 503, "upstream unavailable"),
+    kind("timed_out", 7, 504, "upstream timeout"),
+    kind("internal", 7, 500, "internal error"),
+    // The HTTP surface.
+    kind("forbidden_host", 7, 403, "forbidden host"),
+    kind("forbidden_origin", 7, 403, "forbidden origin"),
+    kind("method_not_allowed", 7, 405, "method not allowed"),
+    kind("no_route", 7, 404, "not found"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.
@@ -57,6 +73,8 @@ pub fn of(kind: &str) -> &'static Kind {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use turnkeep_turns::TurnPageError;
 
     use super::{KINDS, of};
 
@@ -94,5 +112,31 @@ mod tests {
             assert_eq!(of(kind).kind, kind);
         }
         assert_eq!(of("no such word").exit_code, 7);
+    }
+
+    #[test]
+    fn every_kind_a_turn_page_can_name_is_here_and_means_the_same() {
+        use TurnPageError as E;
+        let named = [
+            E::BadSession,
+            E::BadTurns,
+            E::BadScanLimit,
+            E::InvalidCursor,
+            E::SessionNotFound,
+            E::MaxScanPages,
+            E::MaxScanMessages,
+            E::DuplicateCursor,
+            E::EmptyPageWithCursor,
+            E::MissingId,
+            E::Upstream,
+            E::Unavailable,
+            E::TimedOut,
+            E::Internal,
+        ];
+        for error in named {
+            let row = of(error.kind());
+            assert_eq!((row.kind, row.status), (error.kind(), error.status()));
+            assert!(error.body().starts_with(&format!(r#"{{"error":"{}""#, row.text)), "{row:?}");
+        }
     }
 }

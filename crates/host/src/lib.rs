@@ -1,3 +1,86 @@
-//! The turnkeep HTTP service.
+//! The turnkeep HTTP service: transcripts turn by turn, of stored sessions and of those behind a
+//! running OpenCode server.
+//!
+//! Clients of coding agents want the last few turns of a session at once, and older ones as their
+//! reader scrolls up. A [`Host`] answers that from its store when it holds the session, else from
+//! its upstream, through the same code. It also serves the reader: a page at `/` that lists the
+//! sessions and shows their transcripts.
+//!
+//! | | |
+//! |---|---|
+//! | [`Host`] | answers requests, over HTTP or called as a library |
+//! | [`HostOptions`], [`UpstreamOptions`] | what it is told before it starts |
+//! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
+//! | [`kinds`] | one table from every kind of failure to exit code, status and text |
+//!
+//! Inside, a request goes from `http` (who may ask, what is asked, what every response carries) to
+//! `driver` (where the session lives; the scan and its deadline), which asks a `source`: one
+//! session as rows, in the store or behind the `upstream`. `listing` makes one list of both.
+//!
+//! | route | |
+//! |---|---|
+//! | `GET /api/openchamber/sessions/:id/messages` | a turn page: `turns`, `before`, `scanLimit`, `directory`, `includeReasoning` |
+//! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
+//! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
+//! | `GET /health` | that the process answers |
+//! | `GET /` | the reader |
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use turnkeep_host::{Host, HostOptions, TurnPageRequest};
+//! use turnkeep_log::{EventDraft, Seq, SessionHeader, SessionId, json::JsonText};
+//! use turnkeep_store::{
+//!     Cancel, SessionStore,
+//!     jsonl::{JsonlOptions, JsonlStore},
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let root = tempfile::tempdir()?;
+//! # let root = root.path();
+//! // A stored session with one prompt in it.
+//! let store = Arc::new(JsonlStore::open(JsonlOptions::new(root))?);
+//! let header = SessionHeader::new(SessionId::new("s1").ok_or("an id is not empty")?, 1);
+//! let writer = store.create(header, &Cancel::never()).await?;
+//! let prompt = r#"{"role":"user","id":"m1","source":{"kind":"user"},
+//!                  "content":[{"type":"text","text":"Tidy the notes"}]}"#;
+//! let prompt = EventDraft::new("user/message", &JsonText::parse(&prompt.into())?)
+//!     .surface_op(&JsonText::parse(&r#""append""#.into())?);
+//! writer.append(vec![prompt.complete(Seq(0), 1_700_000_000_000)?], &Cancel::never()).await?;
+//! writer.close().await?;
+//!
+//! let mut options = HostOptions::default();
+//! options.store = Some(store);
+//! options.listen = "127.0.0.1:0".parse()?;
+//! let host = Arc::new(Host::new(options)?);
+//!
+//! // As a library …
+//! let page = host.turn_page_json("s1", &TurnPageRequest::default()).await?;
+//! assert!(page.contains("Tidy the notes") && page.contains(r#""complete":true"#));
+//!
+//! // … or over HTTP, until told to stop.
+//! let listener = host.bind().await?;
+//! println!("http://{}", listener.local_addr()?);
+//! let stop = async { /* a signal, in a real program */ };
+//! host.serve(listener, stop).await?;
+//! # Ok(())
+//! # }
+//! ```
 
+mod driver;
+mod failure;
+mod host;
+mod http;
 pub mod kinds;
+mod listing;
+mod options;
+mod serve;
+mod source;
+mod upstream;
+
+pub use driver::TurnPageRequest;
+pub use failure::Failure;
+pub use host::Host;
+pub use options::{HostError, HostOptions};
+pub use upstream::{UpstreamAddressError, UpstreamOptions};

@@ -6,7 +6,8 @@
 //!
 //! `not_found`, `already_exists`, `already_owned`, `read_only`, `handle_closed`,
 //! `ownership_lost`, `format_unsupported`, `corrupt`, `not_serializable`, `seq_mismatch`,
-//! `log_shrank`, `poisoned`, `cancelled`, `io`.
+//! `log_shrank`, `poisoned`, `cancelled`, `io`; `bad_cursor` for a listing, and `usage` for a store
+//! that was set up wrongly.
 
 use std::{io, path::PathBuf};
 
@@ -179,6 +180,16 @@ pub struct IoFailure {
     pub source: io::Error,
 }
 
+/// A directory cannot be the root of a store.
+#[derive(Debug, Error)]
+#[error("{} cannot hold sessions: {problem}", root.display())]
+pub struct BadRoot {
+    /// The directory.
+    pub root: PathBuf,
+    /// What is wrong with it, and what to do.
+    pub problem: String,
+}
+
 /// Declares the error enum of one operation: which failures it can meet.
 macro_rules! operation_error {
     ($(#[$doc:meta])* $name:ident { $($failure:ident => $kind:literal),+ $(,)? }) => {
@@ -202,6 +213,14 @@ macro_rules! operation_error {
             }
         }
     };
+}
+
+operation_error! {
+    /// Why a store could not be opened.
+    StoreError {
+        BadRoot => "usage",
+        IoFailure => "io",
+    }
 }
 
 operation_error! {

@@ -1,8 +1,48 @@
 //! Where session logs live.
 //!
-//! [`SessionStore`] and [`SessionHandle`] are the seam that programs are written against.
+//! A session is an append-only log of events. A store keeps many of them, by id, through crashes,
+//! and lets any number of readers follow a session that one writer appends to.
+//!
+//! | | |
+//! |---|---|
+//! | [`SessionStore`], [`SessionHandle`] | the seam that programs are written against |
+//! | [`jsonl`] | sessions as files below one directory, in the format of DSH |
+//! | [`error`] | what can go wrong, one enum per operation |
+//!
+//! ```
+//! use turnkeep_log::{EventDraft, Seq, SessionHeader, SessionId, json::JsonText};
+//! use turnkeep_store::{
+//!     Access, Cancel, EventRange, SessionStore,
+//!     jsonl::{JsonlOptions, JsonlStore},
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let root = tempfile::tempdir()?;
+//! # let root = root.path();
+//! let store = JsonlStore::open(JsonlOptions::new(root))?;
+//! let never = Cancel::never();
+//!
+//! // A new session: owned by this handle, stored with its first batch.
+//! let id = SessionId::new("session-1").ok_or("an id is not empty")?;
+//! let writer = store.create(SessionHeader::new(id.clone(), 1_700_000_000_000), &never).await?;
+//! let data = JsonText::parse(&r#"{"turn":1}"#.into())?;
+//! let event = EventDraft::new("turn/start", &data).complete(Seq(0), 1_700_000_000_000)?;
+//! let next = writer.append(vec![event], &never).await?;
+//! assert_eq!(next, Seq(1), "on disk, and the next event carries this seq");
+//!
+//! // Anyone may read it meanwhile.
+//! let reader = store.open(&id, Access::Read, &never).await?;
+//! let events = reader.read(EventRange::ALL, &never).await?;
+//! assert_eq!(events[0].event_type(), "turn/start");
+//!
+//! writer.close().await?;
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod error;
+pub mod jsonl;
 mod seam;
 
 pub use seam::{

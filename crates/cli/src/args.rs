@@ -1,0 +1,156 @@
+//! The command line.
+
+#![expect(clippy::doc_markdown, reason = "the comments are the help texts, which are not Markdown")]
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Keeps a coding agent's session logs, and shows them turn by turn.
+#[derive(Debug, Parser)]
+#[command(name = "turnkeep", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// What applies to every command.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What applies to every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Where the sessions are: a directory of session logs
+    /// [default: $TURNKEEP_STORE, else $XDG_DATA_HOME/turnkeep/sessions]
+    #[arg(long, global = true, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+    /// The encoding of a new store: zstd or none. A store that exists keeps the one it has
+    #[arg(long, global = true, value_name = "ENCODING")]
+    pub(crate) compression: Option<String>,
+    /// The configuration file [default: $XDG_CONFIG_HOME/turnkeep/turnkeep.toml, when it exists]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON, errors included
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say more on standard error; twice for still more
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve a temporary store filled with bundled sessions, to look around in
+    Demo(DemoArgs),
+    /// Serve the store, and an OpenCode server behind it, over HTTP
+    Serve(ServeArgs),
+    /// List the sessions: id, updated, events, size, state, title
+    Ls(LsArgs),
+    /// Show the last turns of a session
+    Show(ShowArgs),
+    /// Print a session's events, one JSON object a line
+    Events(EventsArgs),
+    /// Append events from standard input, one JSON object a line, and print the next seq
+    Append(AppendArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// How to run the demo.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7420")]
+    pub(crate) listen: String,
+    /// Open a browser
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+/// How to serve.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The address to listen on [default: 127.0.0.1:7420]; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    /// The OpenCode server to stand in front of, such as http://127.0.0.1:4096
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// A browser origin that may call besides our own; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+}
+
+/// Which sessions to list.
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    /// Only sessions of this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<String>,
+    /// Only sessions in this state: ok, damaged, newer or foreign; may be repeated
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Vec<String>,
+    /// At most this many
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Which turns to show.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The session
+    pub(crate) id: String,
+    /// How many turns, 1 to 10
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub(crate) turns: String,
+    /// Show the turns before this cursor, which an earlier page ended with
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) before: Option<String>,
+    /// Go on showing what is added
+    #[arg(long, conflicts_with = "before")]
+    pub(crate) follow: bool,
+    /// The OpenCode server to ask for sessions that the store does not hold
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+}
+
+/// Which events to print.
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// The session
+    pub(crate) id: String,
+    /// The first event, by seq
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) offset: u64,
+    /// At most this many
+    #[arg(long, value_name = "N")]
+    pub(crate) length: Option<u64>,
+    /// Go on printing what is appended
+    #[arg(long, conflicts_with = "length")]
+    pub(crate) follow: bool,
+}
+
+/// What to append to.
+#[derive(Debug, Args)]
+pub(crate) struct AppendArgs {
+    /// The session
+    pub(crate) id: String,
+    /// Create the session when it does not exist
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// The directory a created session works in [default: the current one]
+    #[arg(long, value_name = "DIR", requires = "create")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Store events of unknown types too, which readers will then refuse to read past
+    #[arg(long)]
+    pub(crate) allow_unknown: bool,
+    /// Store a batch whenever this many events have come [default: what comes within 200 ms]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) batch: Option<u32>,
+}

@@ -1,0 +1,50 @@
+//! `turnkeep demo`: a store to look around in.
+
+use std::{process::Command, sync::Arc};
+
+use jiff::Timestamp;
+use tempfile::TempDir;
+use turnkeep_store::{
+    SessionStore,
+    jsonl::{JsonlOptions, JsonlStore},
+};
+
+use crate::{
+    args::DemoArgs,
+    commands::serve::{host, serve},
+    config::Settings,
+    demo,
+    failure::Failure,
+};
+
+/// Fills a temporary store with the bundled sessions and serves it. The store goes when the
+/// command ends.
+pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
+    let folder = TempDir::with_prefix("turnkeep-demo-")
+        .map_err(|error| Failure::io("cannot make a temporary folder", &error))?;
+    let store = JsonlStore::open(JsonlOptions::new(folder.path().join("sessions")))?;
+    let store: Arc<dyn SessionStore> = Arc::new(store);
+    let settings = Settings { listen: Some(args.listen), ..Settings::default() };
+    let host = host(Arc::clone(&store), &settings)?;
+    // Taking the address first: a demo that cannot be served need not be written.
+    let listener = host.bind().await?;
+    let count = demo::fill(store.as_ref(), Timestamp::now().as_millisecond()).await?;
+    serve(host, listener, |address| {
+        println!("turnkeep demo: http://{address}");
+        println!(
+            "{count} sessions in {}; Ctrl-C ends it and removes them",
+            folder.path().display()
+        );
+        if args.open {
+            open_browser(&format!("http://{address}"));
+        }
+    })
+    .await
+}
+
+fn open_browser(url: &str) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    if let Err(error) = Command::new(program).arg(url).spawn() {
+        eprintln!("turnkeep: cannot open a browser with {program}: {error}; the address is {url}");
+    }
+}

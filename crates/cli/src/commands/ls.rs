@@ -1,0 +1,162 @@
+//! `turnkeep ls`: one line a session.
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde_json::json;
+use turnkeep_store::{
+    Access, Cancel, EventRange, ListQuery, SessionEntry, SessionState, SessionStore,
+};
+use turnkeep_turns::fold::Fold;
+
+use crate::{args::LsArgs, context::Context, failure::Failure, output::Output, store};
+
+/// A log up to this size is read for its title and its number of events; of a larger one the list
+/// says only what its first line and its file tell.
+const READ_UP_TO: u64 = 1 << 20;
+
+/// Lists the sessions, newest first.
+pub(crate) async fn run(args: LsArgs, context: &Context) -> Result<(), Failure> {
+    let states = args.state.iter().map(|state| state_named(state)).collect::<Result<_, _>>()?;
+    let store = store::open(&context.settings)?;
+    let query = ListQuery { cwd: args.cwd, states, limit: args.limit, cursor: None };
+    let list = store.list(&query, &Cancel::never()).await?;
+    let mut out = Output::stdout();
+    if list.entries.is_empty() && out.is_terminal() && !context.json {
+        eprintln!("no sessions; `turnkeep append ID --create` makes one");
+    }
+    for entry in &list.entries {
+        let hints = hints(store.as_ref(), entry).await;
+        out.line(&if context.json { json_line(entry, &hints) } else { text_line(entry, &hints) })?;
+    }
+    out.flush()
+}
+
+fn state_named(name: &str) -> Result<SessionState, Failure> {
+    let states =
+        [SessionState::Ok, SessionState::Damaged, SessionState::Newer, SessionState::Foreign];
+    states.into_iter().find(|state| state.as_str() == name).ok_or_else(|| {
+        Failure::usage(format!("a state is ok, damaged, newer or foreign, not `{name}`"))
+    })
+}
+
+/// What only the events of a session tell.
+#[derive(Debug, Default)]
+struct Hints {
+    events: Option<u64>,
+    title: Option<String>,
+    /// Why the events cannot be read, although the header can.
+    problem: Option<(SessionState, String)>,
+}
+
+async fn hints(store: &dyn SessionStore, entry: &SessionEntry) -> Hints {
+    let Some(stat) = entry.stat.as_ref().filter(|_| entry.state == SessionState::Ok) else {
+        return Hints::default();
+    };
+    if stat.size_bytes.is_none_or(|size| size > READ_UP_TO) {
+        return Hints { events: stat.event_count, ..Hints::default() };
+    }
+    let handle = match store.open(&entry.id, Access::Read, &Cancel::never()).await {
+        Ok(handle) => handle,
+        Err(error) => return Hints::unreadable(error.kind(), &error),
+    };
+    let events = match handle.read(EventRange::ALL, &Cancel::never()).await {
+        Ok(events) => events,
+        Err(error) => return Hints::unreadable(error.kind(), &error),
+    };
+    let mut fold = Fold::new(&entry.id);
+    for event in &events {
+        fold.push(event);
+    }
+    Hints {
+        events: Some(events.len() as u64),
+        title: fold.headline().map(str::to_owned),
+        problem: None,
+    }
+}
+
+impl Hints {
+    fn unreadable(kind: &str, error: &dyn std::fmt::Display) -> Self {
+        let state = match kind {
+            "format_unsupported" => SessionState::Newer,
+            "corrupt" => SessionState::Damaged,
+            // Gone, or out of reach, since it was listed.
+            _ => return Self::default(),
+        };
+        Self { problem: Some((state, error.to_string())), ..Self::default() }
+    }
+}
+
+fn text_line(entry: &SessionEntry, hints: &Hints) -> String {
+    let stat = entry.stat.as_ref();
+    let updated = stat.and_then(|stat| stat.modified_at).map_or("-".to_owned(), local_time);
+    let events = hints.events.map_or("-".to_owned(), |count| count.to_string());
+    let size = stat.and_then(|stat| stat.size_bytes).map_or("-".to_owned(), human_size);
+    let (state, reason) = match &hints.problem {
+        Some((state, reason)) => (*state, Some(reason)),
+        None => (entry.state, entry.reason.as_ref()),
+    };
+    let said = hints.title.as_ref().or(reason).map_or("", |said| said.lines().next().unwrap_or(""));
+    format!(
+        "{:<36}  {updated:<16}  {events:>7}  {size:>9}  {:<7}  {said}",
+        entry.id.as_str(),
+        state.as_str(),
+    )
+    .trim_end()
+    .to_owned()
+}
+
+fn json_line(entry: &SessionEntry, hints: &Hints) -> String {
+    let stat = entry.stat.as_ref();
+    let (state, reason) = match &hints.problem {
+        Some((state, reason)) => (*state, Some(reason)),
+        None => (entry.state, entry.reason.as_ref()),
+    };
+    let mut line = json!({
+        "id": entry.id.as_str(),
+        "source": "store",
+        "title": hints.title,
+        "cwd": stat.and_then(|stat| stat.header.cwd.as_deref()),
+        "createdAt": stat.map(|stat| stat.header.created_at),
+        "updatedAt": stat.and_then(|stat| stat.modified_at),
+        "eventCount": hints.events,
+        "sizeBytes": stat.and_then(|stat| stat.size_bytes),
+        "state": state.as_str(),
+    });
+    if let (Some(reason), Some(members)) = (reason, line.as_object_mut()) {
+        members.insert("reason".to_owned(), reason.clone().into());
+    }
+    line.to_string()
+}
+
+fn local_time(milliseconds: i64) -> String {
+    Timestamp::from_millisecond(milliseconds).map_or("-".to_owned(), |time| {
+        time.to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+    })
+}
+
+/// A size in the unit that leaves one to three digits before the point.
+pub(crate) fn human_size(bytes: u64) -> String {
+    let mut unit = 0;
+    let mut scaled = bytes;
+    let mut tenths = 0;
+    while scaled >= 1000 && unit < 4 {
+        tenths = scaled % 1000 / 100;
+        scaled /= 1000;
+        unit += 1;
+    }
+    let name = ["B", "kB", "MB", "GB", "TB"].get(unit).copied().unwrap_or("TB");
+    if unit == 0 { format!("{scaled} {name}") } else { format!("{scaled}.{tenths} {name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::human_size;
+
+    #[test]
+    fn sizes_are_readable() {
+        let sizes = [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (13_779, "13.7 kB")];
+        for (bytes, readable) in sizes {
+            assert_eq!(human_size(bytes), readable);
+        }
+        assert_eq!(human_size(u64::MAX), "18446744.0 TB");
+    }
+}

@@ -1,0 +1,8 @@
+//! One file a command.
+
+pub(crate) mod append;
+pub(crate) mod demo;
+pub(crate) mod events;
+pub(crate) mod ls;
+pub(crate) mod serve;
+pub(crate) mod show;

@@ -1,0 +1,109 @@
+//! `turnkeep serve`: the host, until it is told to stop.
+
+use std::{
+    fs,
+    net::{SocketAddr, ToSocketAddrs as _},
+    path::Path,
+    sync::Arc,
+};
+
+use tokio::net::TcpListener;
+use turnkeep_host::{Host, HostError, HostOptions, UpstreamOptions};
+use turnkeep_store::SessionStore;
+
+use crate::{
+    args::ServeArgs, config::Settings, context::Context, failure::Failure, output::interrupted,
+    store,
+};
+
+/// Serves the store, and the upstream behind it.
+pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failure> {
+    let mut settings = context.settings.clone();
+    settings.listen = args.listen.or(settings.listen);
+    settings.upstream = args.upstream.or(settings.upstream);
+    settings.allow_origin.get_or_insert_default().extend(args.allow_origin);
+    let host = host(store::open(&settings)?, &settings)?;
+    let listener = host.bind().await?;
+    serve(host, listener, |address| eprintln!("turnkeep: serving at http://{address}")).await
+}
+
+/// A host over this store with these settings.
+pub(crate) fn host(
+    store: Arc<dyn SessionStore>,
+    settings: &Settings,
+) -> Result<Arc<Host>, Failure> {
+    let mut options = HostOptions::default().with_environment(variable);
+    options.store = Some(store);
+    options.upstream =
+        settings.upstream.as_deref().map(|url| upstream(url, settings)).transpose()?;
+    options.allow_origins = settings.allow_origin.clone().unwrap_or_default();
+    if let Some(listen) = &settings.listen {
+        options.listen = address(listen)?;
+    }
+    match settings.scan_limit {
+        None => {}
+        Some(limit @ 10..=200) => options.scan_limit = usize::from(limit),
+        Some(limit) => {
+            return Err(Failure::usage(format!("scan_limit is 10 to 200, not {limit}")));
+        }
+    }
+    Ok(Arc::new(Host::new(options)?))
+}
+
+fn address(listen: &str) -> Result<SocketAddr, Failure> {
+    let known = listen.to_socket_addrs().map_err(|error| error.to_string());
+    known.and_then(|mut known| known.next().ok_or("no such address".to_owned())).map_err(
+        |problem| {
+            Failure::usage(format!(
+                "`{listen}` is no address to listen on ({problem}); one is 127.0.0.1:7420"
+            ))
+        },
+    )
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn upstream(url: &str, settings: &Settings) -> Result<UpstreamOptions, Failure> {
+    let password = match &settings.upstream_password_file {
+        Some(path) => Some(first_line(path)?),
+        None => variable("OPENCODE_SERVER_PASSWORD"),
+    };
+    let username =
+        settings.upstream_username.clone().or_else(|| variable("OPENCODE_SERVER_USERNAME"));
+    let options = UpstreamOptions::new(url).map_err(Failure::usage)?;
+    Ok(options.with_username(username).with_password(password))
+}
+
+fn first_line(path: &Path) -> Result<String, Failure> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(line.to_owned()),
+        _ => Err(Failure::usage(format!("{} has no password in its first line", path.display()))),
+    }
+}
+
+/// Serves until the process is told to stop.
+pub(crate) async fn serve(
+    host: Arc<Host>,
+    listener: TcpListener,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), Failure> {
+    let address =
+        listener.local_addr().map_err(|error| Failure::io("cannot tell the address", &error))?;
+    ready(address);
+    let stop = async {
+        if let Err(failure) = interrupted().await {
+            tracing::error!(kind = failure.kind(), "signals cannot be waited for; stopping");
+        }
+    };
+    Ok(host.serve(listener, stop).await?)
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        Self::new(error.kind(), &error)
+    }
+}

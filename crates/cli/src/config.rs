@@ -1,0 +1,224 @@
+//! Where settings come from: `turnkeep.toml`, then `TURNKEEP_*` variables, then flags.
+//!
+//! Each source is read into the same [`Settings`], all of whose members are optional; a later
+//! source fills in over an earlier one. A key that no setting has is refused with the nearest one
+//! that exists, since a setting that is silently ignored is worse than none.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+use crate::{args::Global, failure::Failure};
+
+/// What can be set, by any source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// Where the sessions are.
+    pub(crate) store: Option<String>,
+    /// The encoding of a new store: `zstd` or `none`.
+    pub(crate) compression: Option<String>,
+    /// The decompressed size in bytes at which a frame is refused.
+    pub(crate) max_frame_bytes: Option<u64>,
+    /// Event types to know besides the built-in ones.
+    pub(crate) vocabulary: Option<Vec<String>>,
+    /// The address to listen on.
+    pub(crate) listen: Option<String>,
+    /// The OpenCode server behind the host.
+    pub(crate) upstream: Option<String>,
+    /// The user name for it.
+    pub(crate) upstream_username: Option<String>,
+    /// A file whose first line is the password for it.
+    pub(crate) upstream_password_file: Option<PathBuf>,
+    /// Browser origins that may call besides our own.
+    pub(crate) allow_origin: Option<Vec<String>>,
+    /// How many messages to ask the upstream for at a time, 10 to 200.
+    pub(crate) scan_limit: Option<u16>,
+    /// `text` or `json`.
+    pub(crate) log_format: Option<String>,
+    /// `error`, `warn`, `info`, `debug` or `trace`.
+    pub(crate) log_level: Option<String>,
+}
+
+/// The keys of [`Settings`], in its order.
+const KEYS: [&str; 12] = [
+    "store",
+    "compression",
+    "max_frame_bytes",
+    "vocabulary",
+    "listen",
+    "upstream",
+    "upstream_username",
+    "upstream_password_file",
+    "allow_origin",
+    "scan_limit",
+    "log_format",
+    "log_level",
+];
+
+impl Settings {
+    /// Reads the file and the environment, and lays the global flags over them.
+    pub(crate) fn load(flags: &Global) -> Result<Self, Failure> {
+        let file = match &flags.config {
+            Some(path) => Self::from_file(path)?,
+            None => match default_file() {
+                Some(path) if path.exists() => Self::from_file(&path)?,
+                _ => Self::default(),
+            },
+        };
+        let settings = file.overlaid(Self::from_environment(env::vars())?);
+        Ok(settings.overlaid(Self {
+            store: flags.store.clone(),
+            compression: flags.compression.clone(),
+            ..Self::default()
+        }))
+    }
+
+    fn from_file(path: &Path) -> Result<Self, Failure> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
+        Self::from_toml(&text)
+            .map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))
+    }
+
+    fn from_toml(text: &str) -> Result<Self, String> {
+        let table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        if let Some(wrong) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(format!("unknown key `{wrong}`{}", nearest(wrong)));
+        }
+        toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+    }
+
+    /// Reads `TURNKEEP_<KEY>` variables; lists are separated by commas.
+    fn from_environment(
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, Failure> {
+        let mut table = toml::Table::new();
+        for (name, value) in variables {
+            let Some(key) = name.strip_prefix("TURNKEEP_").map(str::to_ascii_lowercase) else {
+                continue;
+            };
+            if !KEYS.contains(&key.as_str()) {
+                // Other programs may use the prefix too, so this is no error.
+                eprintln!("turnkeep: {name} sets nothing{}", nearest(&key));
+                continue;
+            }
+            let value = match key.as_str() {
+                "max_frame_bytes" | "scan_limit" => {
+                    let number = value.trim().parse::<i64>().map_err(|_| {
+                        Failure::usage(format!("{name} must be a whole number, not `{value}`"))
+                    })?;
+                    toml::Value::Integer(number)
+                }
+                "vocabulary" | "allow_origin" => {
+                    let items = value.split(',').map(str::trim).filter(|item| !item.is_empty());
+                    toml::Value::Array(items.map(Into::into).collect())
+                }
+                _ => toml::Value::String(value),
+            };
+            table.insert(key, value);
+        }
+        table.try_into().map_err(|error| {
+            Failure::usage(format!("a TURNKEEP_* variable cannot be used: {error}"))
+        })
+    }
+
+    /// These settings where `over` says nothing, `over` where it does.
+    #[must_use]
+    pub(crate) fn overlaid(self, over: Self) -> Self {
+        Self {
+            store: over.store.or(self.store),
+            compression: over.compression.or(self.compression),
+            max_frame_bytes: over.max_frame_bytes.or(self.max_frame_bytes),
+            vocabulary: over.vocabulary.or(self.vocabulary),
+            listen: over.listen.or(self.listen),
+            upstream: over.upstream.or(self.upstream),
+            upstream_username: over.upstream_username.or(self.upstream_username),
+            upstream_password_file: over.upstream_password_file.or(self.upstream_password_file),
+            allow_origin: over.allow_origin.or(self.allow_origin),
+            scan_limit: over.scan_limit.or(self.scan_limit),
+            log_format: over.log_format.or(self.log_format),
+            log_level: over.log_level.or(self.log_level),
+        }
+    }
+}
+
+/// `; did you mean …?`, or which keys there are when none is near.
+fn nearest(wrong: &str) -> String {
+    let scored = KEYS.iter().map(|key| (strsim::jaro_winkler(wrong, key), key));
+    match scored.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+        Some((score, key)) if score > 0.75 => format!("; did you mean `{key}`?"),
+        _ => format!("; the keys are {}", KEYS.join(", ")),
+    }
+}
+
+fn default_file() -> Option<PathBuf> {
+    let base = absolute(env::var_os("XDG_CONFIG_HOME")).or_else(|| home(".config"))?;
+    Some(base.join("turnkeep").join("turnkeep.toml"))
+}
+
+/// The store when none is named.
+pub(crate) fn default_store() -> Option<PathBuf> {
+    let base = absolute(env::var_os("XDG_DATA_HOME")).or_else(|| home(".local/share"))?;
+    Some(base.join("turnkeep").join("sessions"))
+}
+
+/// The XDG rules: a relative path there is to be ignored.
+fn absolute(value: Option<std::ffi::OsString>) -> Option<PathBuf> {
+    value.map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+fn home(below: &str) -> Option<PathBuf> {
+    absolute(env::var_os("HOME")).map(|home| home.join(below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEYS, Settings};
+
+    #[test]
+    fn a_wrong_key_names_the_nearest_right_one() {
+        let problem = Settings::from_toml("upstraem = \"x\"").unwrap_err();
+        assert_eq!(problem, "unknown key `upstraem`; did you mean `upstream`?");
+        let problem = Settings::from_toml("zzz = 1").unwrap_err();
+        assert!(problem.starts_with("unknown key `zzz`; the keys are store, "), "{problem}");
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused() {
+        assert!(Settings::from_toml("listen = 7420").unwrap_err().contains("expected a string"));
+        assert!(Settings::from_toml("listen = ").is_err());
+        let bad = [("TURNKEEP_SCAN_LIMIT".to_owned(), "many".to_owned())];
+        assert!(Settings::from_environment(bad.into_iter()).is_err());
+    }
+
+    #[test]
+    fn variables_fill_in_over_the_file_and_flags_over_both() {
+        let file = Settings::from_toml("store = \"/a\"\nlisten = \"1.2.3.4:5\"").unwrap();
+        let variables = [
+            ("TURNKEEP_STORE", "/b"),
+            ("TURNKEEP_VOCABULARY", "acme/one, acme/two,"),
+            ("TURNKEEP_SCAN_LIMIT", "50"),
+            ("PATH", "/bin"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let settings = file.overlaid(Settings::from_environment(variables.into_iter()).unwrap());
+        assert_eq!(settings.store.as_deref(), Some("/b"));
+        assert_eq!(settings.listen.as_deref(), Some("1.2.3.4:5"));
+        assert_eq!(settings.scan_limit, Some(50));
+        assert_eq!(settings.vocabulary.unwrap(), ["acme/one", "acme/two"]);
+    }
+
+    #[test]
+    fn the_list_of_keys_is_complete() {
+        let all = "store='a'\ncompression='a'\nmax_frame_bytes=1\nvocabulary=[]\nlisten='a'\n\
+                   upstream='a'\nupstream_username='a'\nupstream_password_file='a'\n\
+                   allow_origin=[]\nscan_limit=1\nlog_format='a'\nlog_level='a'\n";
+        assert!(Settings::from_toml(all).is_ok());
+        assert_eq!(all.lines().count(), KEYS.len());
+    }
+}

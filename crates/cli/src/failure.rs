@@ -1,0 +1,91 @@
+//! How a command ends when it does not end well.
+
+use std::{fmt::Display, process::ExitCode};
+
+use turnkeep_host::kinds;
+use turnkeep_log::SessionId;
+use turnkeep_store::error::{
+    AppendError, CloseError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
+    StoreError,
+};
+
+/// Why a command did not do what it was asked: one sentence, and what kind of trouble it is.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: &'static str,
+    message: String,
+    session: Option<String>,
+}
+
+impl Failure {
+    /// A failure of this [kind](kinds::KINDS).
+    pub(crate) fn new(kind: &'static str, message: impl Display) -> Self {
+        Self { kind, message: message.to_string(), session: None }
+    }
+
+    /// The command line, the configuration or the input is wrong.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::new("usage", message)
+    }
+
+    /// Reading or writing failed outside of the store.
+    pub(crate) fn io(doing: impl Display, error: &std::io::Error) -> Self {
+        Self::new("io", format!("{doing}: {error}"))
+    }
+
+    /// Names the session that it is about.
+    #[must_use]
+    pub(crate) fn of(mut self, session: &SessionId) -> Self {
+        self.session = Some(session.as_str().to_owned());
+        self
+    }
+
+    /// The kind, as in [`kinds::KINDS`].
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// Says it on standard error, and with which code to exit.
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
+        if json {
+            let mut error = serde_json::json!({"kind": self.kind, "message": self.message});
+            if let (Some(session), Some(members)) = (&self.session, error.as_object_mut()) {
+                members.insert("session".to_owned(), session.clone().into());
+            }
+            eprintln!("{}", serde_json::json!({ "error": error }));
+        } else {
+            eprintln!("turnkeep: {}", self.message);
+        }
+        ExitCode::from(kinds::of(self.kind).exit_code)
+    }
+}
+
+/// Takes over an error enum of the store, whose texts are sentences already.
+macro_rules! from_store {
+    ($($error:ty),+ $(,)?) => {
+        $(
+            impl From<$error> for Failure {
+                fn from(error: $error) -> Self {
+                    Self::new(error.kind(), &error)
+                }
+            }
+        )+
+    };
+}
+
+from_store!(
+    CreateError,
+    OpenError,
+    StatError,
+    ListError,
+    ReadError,
+    AppendError,
+    FlushError,
+    StoreError
+);
+
+impl From<CloseError> for Failure {
+    fn from(error: CloseError) -> Self {
+        Self::new(error.kind, &error)
+    }
+}

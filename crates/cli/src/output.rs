@@ -1,0 +1,79 @@
+//! Standard output that minds who is at the other end.
+
+use std::{
+    io::{self, BufWriter, IsTerminal as _, Stdout, Write as _},
+    pin::pin,
+};
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::failure::Failure;
+
+/// Buffered standard output.
+///
+/// A reader that has gone away (`turnkeep events … | head`) is no failure: the program ends
+/// quietly, as other tools do.
+#[derive(Debug)]
+pub(crate) struct Output {
+    out: BufWriter<Stdout>,
+    terminal: bool,
+}
+
+impl Output {
+    /// Standard output.
+    pub(crate) fn stdout() -> Self {
+        let out = io::stdout();
+        let terminal = out.is_terminal();
+        Self { out: BufWriter::with_capacity(1 << 16, out), terminal }
+    }
+
+    /// Whether a person is looking at it, and wants colours.
+    pub(crate) fn colours(&self) -> bool {
+        self.terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    }
+
+    /// Whether a person is looking at it.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Writes a line.
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), Failure> {
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n"));
+        done(written)
+    }
+
+    /// Hands over what is buffered.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        done(self.out.flush())
+    }
+}
+
+fn done(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.map_err(|error| Failure::io("cannot write to standard output", &error)),
+    }
+}
+
+/// Runs `work` until it ends or the person stops it, which counts as done.
+pub(crate) async fn until_interrupted(
+    work: impl Future<Output = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    let mut work = pin!(work);
+    tokio::select! {
+        result = &mut work => result,
+        stopped = interrupted() => stopped,
+    }
+}
+
+/// Returns when the process is asked to end: Ctrl-C, or SIGTERM.
+pub(crate) async fn interrupted() -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::io("cannot listen for signals", &error);
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    }
+}

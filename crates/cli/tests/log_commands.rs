@@ -1,0 +1,220 @@
+//! `append`, `events`, `ls` and `show` on real stores, one process a command.
+
+mod support;
+
+use std::io::Write as _;
+
+use support::{Bench, Lines, eventually, fixture, signal, text, turn};
+
+#[test]
+fn append_then_show_on_a_new_session() {
+    let bench = Bench::new();
+    let appended = bench
+        .run_with_input(&["append", "new", "--create"], turn(1, "Hello?", "World!").as_bytes());
+    assert!(appended.status.success(), "{appended:?}");
+    assert_eq!(text(&appended.stdout), "6\n");
+    let again = bench.run_with_input(&["append", "new"], turn(2, "More?", "No.").as_bytes());
+    assert_eq!(text(&again.stdout), "12\n");
+
+    let shown = bench.run(&["show", "new", "--turns", "1"]);
+    assert!(shown.status.success(), "{shown:?}");
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("older turns: turnkeep show new --before oc1."), "{shown}");
+    assert!(shown.contains("  More?\n") && shown.contains("  No.\n"), "{shown}");
+    assert!(!shown.contains("Hello?"), "{shown}");
+
+    let cursor = shown.lines().next().unwrap().rsplit(' ').next().unwrap().to_owned();
+    let older = bench.run(&["show", "new", "--before", &cursor]);
+    let older = text(&older.stdout);
+    assert!(older.contains("Hello?") && older.contains("World!") && !older.contains("More?"));
+}
+
+#[test]
+fn what_was_appended_is_printed_as_it_was_written() {
+    let bench = Bench::new();
+    let odd = r#"{"type":"todo/write","seq":0,"time":7,"data":{"b":1.50,"a":"\ud83d","a":1e999}}"#;
+    let appended =
+        bench.run_with_input(&["append", "odd", "--create"], format!("{odd}\r\n\n").as_bytes());
+    assert_eq!(text(&appended.stdout), "1\n", "{appended:?}");
+    assert_eq!(text(&bench.run(&["events", "odd"]).stdout), format!("{odd}\n"));
+    assert_eq!(text(&bench.run(&["events", "odd", "--offset", "1"]).stdout), "");
+}
+
+#[test]
+fn a_second_writer_is_refused_until_the_first_is_gone() {
+    let bench = Bench::new();
+    let mut first = bench.spawn(&["append", "shared", "--create"]);
+    let mut input = first.stdin.take().unwrap();
+    input.write_all(turn(1, "mine", "yes").as_bytes()).unwrap();
+    input.flush().unwrap();
+    eventually("the first writer's batch is stored", || {
+        text(&bench.run(&["events", "shared"]).stdout).lines().count() == 6
+    });
+
+    let refused = bench.run_with_input(&["append", "shared"], turn(2, "mine!", "no").as_bytes());
+    assert_eq!(refused.status.code(), Some(4));
+    let told = text(&refused.stderr);
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("\"shared\" is already owned by an active write handle"), "{told}");
+    assert_eq!(text(&bench.run(&["show", "shared"]).stdout).matches("mine").count(), 1);
+
+    signal(&first, "-KILL");
+    first.wait().unwrap();
+    let admitted = bench.run_with_input(&["append", "shared"], turn(2, "now me", "ok").as_bytes());
+    assert_eq!(text(&admitted.stdout), "12\n", "{admitted:?}");
+}
+
+#[test]
+fn an_append_that_is_told_to_stop_stores_what_it_read() {
+    let bench = Bench::new();
+    let mut child = bench.spawn(&["append", "stopped", "--create", "--batch", "1000"]);
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(turn(1, "kept?", "kept").as_bytes()).unwrap();
+    input.flush().unwrap();
+    // A batch of a thousand is never full here, so only the end of the command stores it.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    signal(&child, "-TERM");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(text(&output.stdout), "6\n");
+    assert_eq!(text(&bench.run(&["events", "stopped"]).stdout).lines().count(), 6);
+}
+
+#[test]
+fn a_bad_line_stops_the_append_and_loses_nothing_before_it() {
+    let bench = Bench::new();
+    let cases: [(&[u8], i32, &str); 6] = [
+        (b"{\"type\":\"todo/write\"}\n", 2, "line 7"),
+        (b"not json\n", 2, "line 7"),
+        (b"{\"type\":\"todo/write\",\"data\":\"\xff\"}\n", 2, "line 7"),
+        (b"{\"type\":\"todo/write\",\"seq\":3,\"data\":1}\n", 2, "line 7"),
+        (b"{\"type\":\"acme/telemetry\",\"data\":1}\n", 5, "--allow-unknown"),
+        (b"{\"type\":\"user/message\",\"data\":{},\"surfaceOp\":\"append\"}\n", 2, "line 7"),
+    ];
+    for (number, (line, code, hint)) in cases.into_iter().enumerate() {
+        let id = format!("bad-{number}");
+        let mut input = turn(1, "a", "b").into_bytes();
+        input.extend_from_slice(line);
+        input.extend_from_slice(turn(2, "c", "d").as_bytes());
+        let output = bench.run_with_input(&["append", &id, "--create"], &input);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert_eq!(text(&output.stdout), "6\n", "{output:?}");
+        assert!(text(&output.stderr).contains(hint), "{output:?}");
+        assert_eq!(text(&bench.run(&["events", &id]).stdout).lines().count(), 6);
+    }
+    let unknown = b"{\"type\":\"acme/telemetry\",\"data\":1}\n";
+    let allowed = bench.run_with_input(&["append", "new", "--create", "--allow-unknown"], unknown);
+    assert_eq!(text(&allowed.stdout), "1\n");
+    assert_eq!(bench.run(&["events", "new"]).status.code(), Some(5));
+}
+
+#[test]
+fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
+    let bench = Bench::new();
+    bench.run_with_input(&["append", "here", "--create"], turn(1, "a", "b").as_bytes());
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["show", "nowhere"], 3, "session \"nowhere\": no such session"),
+        (&["events", "nowhere"], 3, "session \"nowhere\" not found"),
+        (&["append", "nowhere"], 3, "--create makes it"),
+        (&["show", "here", "--turns", "11"], 2, "`turns` is no integer from 1 to 10"),
+        (
+            &["show", "here", "--before", "oc1.garbage"],
+            2,
+            "session \"here\": the cursor is of no use any more",
+        ),
+        (&["ls", "--state", "lost"], 2, "ok, damaged, newer or foreign"),
+        (&["--store", "sqlite:x", "ls"], 2, "sqlite:"),
+        (&["--compression", "gzip", "ls"], 2, "gzip"),
+        (&["--config", "absent.toml", "ls"], 2, "absent.toml"),
+    ];
+    for (args, code, hint) in cases {
+        let output = bench.run(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+        assert!(text(&output.stderr).contains(hint), "{args:?}: {output:?}");
+        assert_eq!(text(&output.stderr).lines().count(), 1, "{args:?}: {output:?}");
+        assert!(output.stdout.is_empty(), "{args:?}: {output:?}");
+    }
+    let json = bench.run(&["--json", "events", "nowhere"]);
+    let error: serde_json::Value = serde_json::from_slice(&json.stderr).unwrap();
+    assert_eq!(error["error"]["kind"], "not_found");
+    assert_eq!(error["error"]["session"], "nowhere");
+}
+
+#[test]
+fn logs_that_cannot_be_read_say_why() {
+    let bench = Bench::new();
+    let id = "ff1c1e99-3bd4-4ef8-a954-80d607d628ba";
+    let damaged = [
+        ("raw-future-version.jsonl", 5, "newer harness"),
+        ("raw-unknown-type.jsonl", 5, "acme/telemetry"),
+        ("raw-gap-committed.jsonl", 6, "seq gap in committed region at line 36"),
+        ("raw-blank-line.jsonl", 6, "unparsable committed event at line 3"),
+    ];
+    for (log, code, hint) in damaged {
+        let bench = Bench::new();
+        bench.plant("--work-proj--", id, &fixture("dsh/damaged").join(log));
+        let output = bench.run(&["events", id]);
+        assert_eq!(output.status.code(), Some(code), "{log}: {output:?}");
+        assert!(text(&output.stderr).contains(hint), "{log}: {output:?}");
+        let listed = bench.run(&["ls"]);
+        assert!(listed.status.success(), "{log}: {listed:?}");
+        assert!(text(&listed.stdout).contains(id), "{log}: {listed:?}");
+        assert!(!text(&listed.stdout).contains("  ok  "), "{log}: {listed:?}");
+    }
+    bench.plant("--work-proj--", id, &fixture("dsh/damaged/raw-torn.jsonl"));
+    assert_eq!(text(&bench.run(&["events", id]).stdout).lines().count(), 124);
+}
+
+#[test]
+fn ls_tells_events_and_title_of_logs_written_by_others() {
+    let bench = Bench::new();
+    let golden = "dsh/golden/tool-outcome-unknown/session.jsonl.zstd";
+    bench.plant("--work-proj--", "fixture-tool-outcome-unknown", &fixture(golden));
+    let listed = bench.run(&["ls"]);
+    let line = text(&listed.stdout);
+    assert!(line.starts_with("fixture-tool-outcome-unknown "), "{listed:?}");
+    assert!(line.contains("  24  "), "{line}");
+    assert!(line.contains("  ok "), "{line}");
+    assert!(line.contains("Perform one side-effecting remote mutati"), "{line}");
+    let json = bench.run(&["--json", "ls"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["eventCount"], 24);
+    assert_eq!(json["cwd"], "/work/proj");
+}
+
+#[test]
+fn a_followed_session_shows_what_another_process_appends() {
+    let bench = Bench::new();
+    bench.run_with_input(&["append", "live", "--create"], turn(1, "one", "eins").as_bytes());
+    let mut events = bench.spawn(&["events", "live", "--offset", "5", "--follow"]);
+    let mut transcript = bench.spawn(&["show", "live", "--follow"]);
+    let mut event_lines = Lines::of(&mut events);
+    let mut transcript_lines = Lines::of(&mut transcript);
+    assert!(event_lines.next().contains("\"turn/end\""));
+    while transcript_lines.next() != "  eins" {}
+
+    bench.run_with_input(&["append", "live"], turn(2, "two", "zwei").as_bytes());
+    assert!(event_lines.next().contains("\"seq\":6"));
+    let mut drawn = Vec::new();
+    while drawn.last().is_none_or(|line| line != "  zwei") {
+        drawn.push(transcript_lines.next());
+    }
+    assert!(drawn.contains(&"  two".to_owned()), "{drawn:?}");
+    assert!(!drawn.contains(&"  one".to_owned()), "{drawn:?}");
+    for mut child in [events, transcript] {
+        signal(&child, "-TERM");
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let bench = Bench::new();
+    let turns: String = (0..2000).map(|number| turn(number, "much", "more")).collect();
+    bench.run_with_input(&["append", "long", "--create"], turns.as_bytes());
+    let mut child = bench.spawn(&["events", "long"]);
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(text(&output.stderr), "");
+}

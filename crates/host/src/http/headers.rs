@@ -1,0 +1,47 @@
+//! Headers that do not depend on the resource.
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header},
+};
+
+/// What the reader may load: its own files, and images that a transcript carries inline. Nothing
+/// may frame it, and no script may turn text into markup.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+const FIXED: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("x-robots-tag"), "noindex, nofollow"),
+];
+
+/// Adds what every response carries.
+pub(crate) fn write(headers: &mut HeaderMap) {
+    for (name, value) in FIXED {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+/// Tells a browser what a page of an allowed origin may send. Which origins those are is decided
+/// before.
+pub(crate) fn preflight(request: &HeaderMap) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE"),
+    );
+    if let Some(wanted) = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+    }
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    headers.append(header::VARY, HeaderValue::from_static("Access-Control-Request-Headers"));
+    response
+}

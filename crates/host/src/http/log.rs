@@ -1,0 +1,87 @@
+//! One line a request: ids and flags, never content, paths or tokens.
+
+use std::time::Instant;
+
+use axum::http::{Method, StatusCode};
+
+/// What the log says about one request, filled in while it is answered.
+#[derive(Debug)]
+pub(crate) struct RequestLog {
+    started: Instant,
+    method: &'static str,
+    route: &'static str,
+    outcome: Option<(StatusCode, Option<u64>)>,
+    /// The session asked for.
+    pub(crate) session: Option<String>,
+    /// Which source answered.
+    pub(crate) source: Option<&'static str>,
+    /// What went wrong, by its fixed name.
+    pub(crate) kind: Option<&'static str>,
+    /// Whether older turns were asked for.
+    pub(crate) has_before: bool,
+    /// Whether a directory was named.
+    pub(crate) has_directory: bool,
+}
+
+impl RequestLog {
+    /// Starts the clock.
+    pub(crate) fn start(method: &Method) -> Self {
+        Self {
+            started: Instant::now(),
+            method: name(method),
+            route: "unknown",
+            outcome: None,
+            session: None,
+            source: None,
+            kind: None,
+            has_before: false,
+            has_directory: false,
+        }
+    }
+
+    /// Names the route, by its fixed name.
+    pub(crate) fn route(&mut self, route: &'static str) {
+        self.route = route;
+    }
+
+    /// Stops the clock and writes the line. `bytes` is the length of the body, before compression.
+    pub(crate) fn finish(mut self, status: StatusCode, bytes: Option<u64>) {
+        self.outcome = Some((status, bytes));
+    }
+}
+
+/// A request whose client left is dropped before it is answered, and its line is written all the
+/// same.
+impl Drop for RequestLog {
+    fn drop(&mut self) {
+        let (status, bytes) = self.outcome.map_or((499, None), |(s, bytes)| (s.as_u16(), bytes));
+        let ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(
+            method = self.method,
+            route = self.route,
+            status,
+            ms,
+            bytes,
+            session = self.session.as_ref().map(tracing::field::debug),
+            source = self.source,
+            kind = self.kind,
+            has_before = self.has_before,
+            has_directory = self.has_directory,
+            "request"
+        );
+    }
+}
+
+/// The method, if it is one of the usual ones: any other is the client's own text.
+fn name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}

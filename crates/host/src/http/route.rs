@@ -1,0 +1,65 @@
+//! Which resource a path names.
+//!
+//! Clients were written against a router that ignores the case of fixed segments and one trailing
+//! slash, and that decodes each segment by itself, so that an id may hold an escaped slash.
+
+use super::percent;
+
+/// The resource a path names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// A file of the reader: the path below `/`, empty for the page itself.
+    Asset(String),
+    /// `/health`
+    Health,
+    /// `/api/turnkeep/sessions`
+    Sessions,
+    /// `/api/turnkeep/sessions/:id`
+    Session(String),
+    /// `/api/openchamber/sessions/:id/messages`
+    TurnPage(String),
+    /// Any other path under `/api`.
+    Api,
+}
+
+/// A segment of the path holds an escape that is not whole, or is not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MalformedPath;
+
+impl Route {
+    /// Reads the path of a request URL, still escaped.
+    pub(crate) fn parse(path: &str) -> Result<Self, MalformedPath> {
+        let below_root = path.strip_prefix('/').unwrap_or(path);
+        let trimmed = below_root.strip_suffix('/').unwrap_or(below_root);
+        let segments: Vec<_> = trimmed.split('/').collect();
+        let names: Vec<_> = segments.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let id = || segments.get(3).and_then(|raw| percent::decode_path(raw)).ok_or(MalformedPath);
+        Ok(match names.as_slice() {
+            ["health"] => Self::Health,
+            ["api", "turnkeep", "sessions"] => Self::Sessions,
+            ["api", "turnkeep", "sessions", raw] if !raw.is_empty() => Self::Session(id()?),
+            ["api", "openchamber", "sessions", raw, "messages"] if !raw.is_empty() => {
+                Self::TurnPage(id()?)
+            }
+            ["api", ..] => Self::Api,
+            _ => Self::Asset(below_root.to_owned()),
+        })
+    }
+
+    /// A fixed name for logs, which must not repeat paths.
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Self::Asset(_) => "reader",
+            Self::Health => "health",
+            Self::Sessions => "sessions",
+            Self::Session(_) => "session",
+            Self::TurnPage(_) => "turn_page",
+            Self::Api => "api",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "route_tests.rs"]
+mod tests;

@@ -1,0 +1,43 @@
+use super::{MalformedPath, Route};
+
+fn turn_page(id: &str) -> Route {
+    Route::TurnPage(id.to_owned())
+}
+
+#[test]
+fn finds_turn_pages_whatever_the_case_and_with_one_trailing_slash() {
+    assert_eq!(Route::parse("/api/openchamber/sessions/ses_1/messages"), Ok(turn_page("ses_1")));
+    assert_eq!(Route::parse("/API/OpenChamber/Sessions/Ses_1/MESSAGES/"), Ok(turn_page("Ses_1")));
+    assert_eq!(Route::parse("/api/openchamber/sessions/ses_1/messages//"), Ok(Route::Api));
+}
+
+#[test]
+fn decodes_ids_by_themselves() {
+    assert_eq!(
+        Route::parse("/api/openchamber/sessions/a%2Fb%20+c/messages"),
+        Ok(turn_page("a/b +c"))
+    );
+    assert_eq!(Route::parse("/api/turnkeep/sessions/%C3%A9"), Ok(Route::Session("é".to_owned())));
+    for malformed in ["%", "%4", "%zz", "%ff"] {
+        let path = format!("/api/openchamber/sessions/{malformed}/messages");
+        assert_eq!(Route::parse(&path), Err(MalformedPath), "{malformed}");
+    }
+}
+
+#[test]
+fn an_empty_id_is_no_session() {
+    assert_eq!(Route::parse("/api/openchamber/sessions//messages"), Ok(Route::Api));
+    assert_eq!(Route::parse("/api/turnkeep/sessions/"), Ok(Route::Sessions));
+    assert_eq!(Route::parse("/api/turnkeep/sessions//"), Ok(Route::Api));
+}
+
+#[test]
+fn tells_the_rest_apart() {
+    assert_eq!(Route::parse("/"), Ok(Route::Asset(String::new())));
+    assert_eq!(Route::parse("/reader.css"), Ok(Route::Asset("reader.css".to_owned())));
+    assert_eq!(Route::parse("/health"), Ok(Route::Health));
+    assert_eq!(Route::parse("/api/turnkeep/sessions"), Ok(Route::Sessions));
+    assert_eq!(Route::parse("/api"), Ok(Route::Api));
+    assert_eq!(Route::parse("/api/session/ses_1/message"), Ok(Route::Api));
+    assert_eq!(Route::parse("/apiary"), Ok(Route::Asset("apiary".to_owned())));
+}

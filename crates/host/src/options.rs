@@ -1,0 +1,121 @@
+//! What a host is told before it starts.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use thiserror::Error;
+use turnkeep_store::SessionStore;
+use turnkeep_turns::query::{DEFAULT_WIDTH, configured_scan_limit};
+
+use crate::upstream::UpstreamOptions;
+
+/// What a [`Host`](crate::Host) is told before it starts.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HostOptions {
+    /// The session logs to serve.
+    pub store: Option<Arc<dyn SessionStore>>,
+    /// The OpenCode server to stand in front of.
+    pub upstream: Option<UpstreamOptions>,
+    /// The address to listen on: a loopback one. Port 0 takes any free port.
+    pub listen: SocketAddr,
+    /// Browser origins that may call besides our own and the two apps', such as
+    /// `https://reader.example`.
+    pub allow_origins: Vec<String>,
+    /// How many rows to ask a source for at a time when a request does not say, 10 to 200. It
+    /// never changes what a page holds.
+    pub scan_limit: usize,
+    /// How long one request for a turn page may take.
+    pub page_deadline: Duration,
+    /// Whether bodies are compressed for clients that take it.
+    pub compress: bool,
+    /// How many bytes of events to keep folded, so that they need not be read again.
+    pub fold_cache_bytes: u64,
+    /// A stored session of at most this many events is read for the session list; 0 turns that
+    /// off. It applies to stores that count events.
+    pub listing_probe_events: u64,
+    /// A stored session of at most this many bytes is read for the session list; 0 turns that
+    /// off. It applies to stores that do not count events.
+    pub listing_probe_bytes: u64,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            store: None,
+            upstream: None,
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7420),
+            allow_origins: Vec::new(),
+            scan_limit: DEFAULT_WIDTH,
+            page_deadline: Duration::from_secs(45),
+            compress: true,
+            fold_cache_bytes: 256 << 20,
+            listing_probe_events: 16,
+            listing_probe_bytes: 1024,
+        }
+    }
+}
+
+impl HostOptions {
+    /// Takes over what the environment says, under the names that the clients' other host knows:
+    /// `OPENCHAMBER_SESSION_TURN_SCAN_LIMIT`, unless it is no integer from 10 to 200, and
+    /// `OPENCHAMBER_RUNTIME=desktop` or `OPENCHAMBER_SKIP_API_COMPRESSION`, either of which turns
+    /// compression off.
+    #[must_use]
+    pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let scan_limit = variable("OPENCHAMBER_SESSION_TURN_SCAN_LIMIT");
+        self.scan_limit = configured_scan_limit(scan_limit.as_deref());
+        let desktop = variable("OPENCHAMBER_RUNTIME").is_some_and(|runtime| runtime == "desktop");
+        let skip = variable("OPENCHAMBER_SKIP_API_COMPRESSION").is_some_and(|skip| is_on(&skip));
+        self.compress &= !desktop && !skip;
+        self
+    }
+}
+
+fn is_on(value: &str) -> bool {
+    !matches!(value.trim().to_ascii_lowercase().as_str(), "" | "0" | "false" | "no" | "off")
+}
+
+/// Why a host does not start, or no longer runs.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// Everyone in the network could read every session.
+    #[error(
+        "{address} can be reached from other machines, and passwords are not supported yet; \
+         listen on 127.0.0.1, and use an SSH tunnel to reach it from elsewhere"
+    )]
+    NotLoopback {
+        /// The address asked for.
+        address: SocketAddr,
+    },
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {source}; choose another port with --listen")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The client for the upstream cannot be set up.
+    #[error("the HTTP client for the upstream cannot be set up: {0}")]
+    Client(#[from] reqwest::Error),
+}
+
+impl HostError {
+    /// The stable word for what went wrong, as in [`kinds`](crate::kinds).
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NotLoopback { .. } => "usage",
+            Self::Listen { .. } | Self::Client(_) => "io",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "options_tests.rs"]
+mod tests;

@@ -1,0 +1,27 @@
+use super::HostOptions;
+
+fn with(variables: &[(&str, &str)]) -> HostOptions {
+    HostOptions::default().with_environment(|name| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    })
+}
+
+#[test]
+fn the_scan_limit_is_taken_only_when_a_client_could_ask_for_it() {
+    let scan_limit = |value| with(&[("OPENCHAMBER_SESSION_TURN_SCAN_LIMIT", value)]).scan_limit;
+    assert_eq!(scan_limit("40"), 40);
+    for ignored in ["", "9", "201", "4e1", "40.0", "forty"] {
+        assert_eq!(scan_limit(ignored), 100, "{ignored}");
+    }
+    assert_eq!(with(&[]).scan_limit, 100);
+}
+
+#[test]
+fn compression_can_be_turned_off() {
+    assert!(with(&[]).compress);
+    assert!(with(&[("OPENCHAMBER_RUNTIME", "web")]).compress);
+    assert!(!with(&[("OPENCHAMBER_RUNTIME", "desktop")]).compress);
+    assert!(!with(&[("OPENCHAMBER_SKIP_API_COMPRESSION", "1")]).compress);
+    assert!(with(&[("OPENCHAMBER_SKIP_API_COMPRESSION", "false")]).compress);
+}

@@ -1,0 +1,203 @@
+//! Folded logs, kept while there is room.
+//!
+//! Folding a log into records means reading all of it, so what was folded is kept: as long as the
+//! log does not change nothing is read again, and when it has grown only the new events are.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
+use turnkeep_store::{Revision, SessionStat};
+use turnkeep_turns::fold::Fold;
+
+/// What may be kept, and what may be read unasked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FoldLimits {
+    /// How many bytes of folded events to keep.
+    pub(crate) cache_bytes: u64,
+    /// A session of at most this many events may be read for a listing; 0 turns that off.
+    pub(crate) listing_max_events: u64,
+    /// So may one of at most this many bytes, where its events are not counted; 0 turns that off.
+    pub(crate) listing_max_bytes: u64,
+}
+
+impl FoldLimits {
+    /// Whether a session is small enough to be read for a listing.
+    pub(crate) fn reads_for_a_listing(&self, stat: &SessionStat) -> bool {
+        match (stat.event_count, stat.size_bytes) {
+            (Some(events), _) => self.listing_max_events > 0 && events <= self.listing_max_events,
+            (None, Some(bytes)) => self.listing_max_bytes > 0 && bytes <= self.listing_max_bytes,
+            (None, None) => false,
+        }
+    }
+}
+
+/// What a folded log says of its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Glimpse {
+    /// What the session is called.
+    pub(crate) title: Option<String>,
+    /// When a person last wrote, in milliseconds since the epoch.
+    pub(crate) last_prompt_at: Option<i64>,
+    /// Whether nothing was said yet.
+    pub(crate) blank: bool,
+}
+
+/// A fold that several requests may use: one extends it, the others wait for that.
+///
+/// Empty before the first use, and after one that failed.
+pub(crate) type SharedFold = Arc<tokio::sync::Mutex<Option<Entry>>>;
+
+/// What a fold costs besides the text of its events, about.
+const OVERHEAD_BYTES: u64 = 4096;
+
+/// One log, folded up to some event.
+pub(crate) struct Entry {
+    header: SessionHeader,
+    revision: Revision,
+    fold: Fold,
+    bytes: u64,
+}
+
+impl Entry {
+    /// Nothing of the log yet.
+    pub(crate) fn new(stat: &SessionStat) -> Self {
+        let fold = Fold::new(&stat.header.id);
+        Self {
+            header: stat.header.clone(),
+            revision: stat.revision.clone(),
+            fold,
+            bytes: OVERHEAD_BYTES,
+        }
+    }
+
+    /// Whether all of the log is in, as of `stat`.
+    pub(crate) fn is_at(&self, stat: &SessionStat) -> bool {
+        self.revision == stat.revision && self.header == stat.header
+    }
+
+    /// Whether the log of `stat` is this one, grown. Logs only grow, so it is unless the session
+    /// was deleted and another one made under its name.
+    pub(crate) fn continues_to(&self, stat: &SessionStat) -> bool {
+        let shrank = stat.event_count.is_some_and(|events| events < self.fold.next_seq().0);
+        self.header == stat.header && !shrank
+    }
+
+    /// The first event that is not in.
+    pub(crate) fn next_seq(&self) -> Seq {
+        self.fold.next_seq()
+    }
+
+    /// Folds in the next events, which bring the log to this revision or a later one.
+    pub(crate) fn extend(&mut self, events: &[Event], revision: Revision) {
+        for event in events {
+            self.fold.push(event);
+            self.bytes += event.text().len() as u64;
+        }
+        self.revision = revision;
+    }
+
+    /// The records.
+    pub(crate) fn fold(&self) -> &Fold {
+        &self.fold
+    }
+
+    /// How much is kept alive, about: the text of the events.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What a listing says of the session.
+    pub(crate) fn glimpse(&self) -> Glimpse {
+        Glimpse {
+            title: self.fold.headline().map(str::to_owned),
+            last_prompt_at: self.fold.last_prompt_at(),
+            blank: self.fold.blank(),
+        }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("session", &self.header.id)
+            .field("revision", &self.revision)
+            .field("next_seq", &self.fold.next_seq())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The folds that are kept: the least recently used ones go when there are too many bytes.
+#[derive(Debug)]
+pub(crate) struct Folds {
+    max_bytes: u64,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    by_id: HashMap<SessionId, Slot>,
+    uses: u64,
+}
+
+#[derive(Debug)]
+struct Slot {
+    fold: SharedFold,
+    bytes: u64,
+    last_use: u64,
+}
+
+impl Folds {
+    /// Keeps at most this many bytes.
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        Self { max_bytes, kept: Mutex::default() }
+    }
+
+    /// The fold of this session, empty when none is kept.
+    pub(crate) fn shared(&self, id: &SessionId) -> SharedFold {
+        let mut kept = self.kept();
+        kept.uses += 1;
+        let now = kept.uses;
+        let slot = kept.by_id.entry(id.clone()).or_insert_with(|| Slot {
+            fold: SharedFold::default(),
+            bytes: OVERHEAD_BYTES,
+            last_use: now,
+        });
+        slot.last_use = now;
+        Arc::clone(&slot.fold)
+    }
+
+    /// Notes how large a fold has become, and lets others go to make room for it.
+    pub(crate) fn used(&self, id: &SessionId, fold: &SharedFold, bytes: u64) {
+        let mut kept = self.kept();
+        if let Some(slot) = kept.by_id.get_mut(id).filter(|slot| Arc::ptr_eq(&slot.fold, fold)) {
+            slot.bytes = bytes;
+        }
+        let mut total: u64 = kept.by_id.values().map(|slot| slot.bytes).sum();
+        while total > self.max_bytes {
+            let oldest = kept.by_id.iter().min_by_key(|(_, slot)| slot.last_use);
+            let oldest = oldest.map(|(id, _)| id.clone());
+            let Some(gone) = oldest.and_then(|id| kept.by_id.remove(&id)) else { return };
+            total = total.saturating_sub(gone.bytes);
+        }
+    }
+
+    /// What is known of a session at this revision, if it is kept and nobody is extending it.
+    pub(crate) fn glimpse(&self, stat: &SessionStat) -> Option<Glimpse> {
+        let fold = self.kept().by_id.get(&stat.header.id).map(|slot| Arc::clone(&slot.fold))?;
+        let slot = fold.try_lock().ok()?;
+        slot.as_ref().filter(|entry| entry.is_at(stat)).map(Entry::glimpse)
+    }
+
+    /// Nothing can panic while this is locked; a poisoned lock would be as good as any.
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[path = "folds_tests.rs"]
+mod tests;

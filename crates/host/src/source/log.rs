@@ -1,0 +1,143 @@
+//! Sessions of our own store.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use thiserror::Error;
+use turnkeep_log::SessionId;
+use turnkeep_store::{
+    Access, Cancel, EventRange, SessionStat, SessionStore,
+    error::{OpenError, ReadError, StatError},
+};
+use turnkeep_turns::{
+    Answer, PageRequest, SourceKind, SourcePage, TurnPageError,
+    cursor::{decode_seq, encode_seq},
+};
+
+use super::{
+    Source,
+    folds::{Entry, FoldLimits, Folds, Glimpse, SharedFold},
+};
+
+/// The store, read as records.
+#[derive(Debug)]
+pub(crate) struct LogSource {
+    store: Arc<dyn SessionStore>,
+    folds: Folds,
+    limits: FoldLimits,
+}
+
+/// Why a session of the store cannot be read as records.
+#[derive(Debug, Error)]
+pub(crate) enum LogError {
+    #[error(transparent)]
+    Stat(#[from] StatError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+impl LogError {
+    /// The stable word for what went wrong.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Stat(error) => error.kind(),
+            Self::Open(error) => error.kind(),
+            Self::Read(error) => error.kind(),
+        }
+    }
+}
+
+impl LogSource {
+    /// Reads sessions of this store.
+    pub(crate) fn new(store: Arc<dyn SessionStore>, limits: FoldLimits) -> Self {
+        Self { store, folds: Folds::new(limits.cache_bytes), limits }
+    }
+
+    /// The store itself.
+    pub(crate) fn store(&self) -> &dyn SessionStore {
+        &*self.store
+    }
+
+    /// What the store knows of a session without reading it; `None` when it holds no such one.
+    pub(crate) async fn stat(&self, id: &SessionId) -> Result<Option<SessionStat>, LogError> {
+        Ok(self.store.stat(id, &Cancel::never()).await?)
+    }
+
+    /// The session as of `stat` or later.
+    ///
+    /// What is cached of it is taken; the events that came since are read and folded in.
+    pub(crate) async fn session(&self, stat: &SessionStat) -> Result<LogSession, LogError> {
+        let id = &stat.header.id;
+        let shared = self.folds.shared(id);
+        let mut slot = Arc::clone(&shared).lock_owned().await;
+        let current = slot.as_ref().is_some_and(|entry| entry.is_at(stat));
+        if !current {
+            let continued = slot.take().filter(|entry| entry.continues_to(stat));
+            let mut entry = continued.unwrap_or_else(|| Entry::new(stat));
+            let handle = self.store.open(id, Access::Read, &Cancel::never()).await?;
+            let events = handle.read(EventRange::from(entry.next_seq()), &Cancel::never()).await?;
+            let revision = stat.revision.clone();
+            let folding = tokio::task::spawn_blocking(move || {
+                entry.extend(&events, revision);
+                *slot = Some(entry);
+                slot
+            });
+            match folding.await {
+                Ok(folded) => slot = folded,
+                Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+            }
+        }
+        if let Some(entry) = slot.as_ref() {
+            self.folds.used(id, &shared, entry.bytes());
+        }
+        Ok(LogSession { fold: shared })
+    }
+
+    /// What is known of a session at the cost of a look: from the cache, or from reading it when it
+    /// is small enough to be read for a listing.
+    pub(crate) async fn glimpse(&self, stat: &SessionStat) -> Option<Glimpse> {
+        if let Some(known) = self.folds.glimpse(stat) {
+            return Some(known);
+        }
+        if !self.limits.reads_for_a_listing(stat) {
+            return None;
+        }
+        self.session(stat).await.ok()?.glimpse().await
+    }
+}
+
+/// One session of the store.
+#[derive(Debug)]
+pub(crate) struct LogSession {
+    fold: SharedFold,
+}
+
+impl LogSession {
+    /// What a listing says of it.
+    pub(crate) async fn glimpse(&self) -> Option<Glimpse> {
+        self.fold.lock().await.as_ref().map(Entry::glimpse)
+    }
+}
+
+#[async_trait]
+impl Source for LogSession {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Log
+    }
+
+    async fn page(&self, request: &PageRequest) -> Result<Answer, TurnPageError> {
+        let before = match request.before.as_deref().map(decode_seq) {
+            Some(None) => return Ok(Answer::BadCursor),
+            Some(seq) => seq,
+            None => None,
+        };
+        let slot = self.fold.lock().await;
+        let Some(entry) = slot.as_ref() else { return Ok(Answer::Failed) };
+        let page = entry.fold().page(before, request.limit);
+        let oldest = page.rows.first().map(|(seq, _)| encode_seq(*seq));
+        let next = oldest.filter(|_| page.more);
+        SourcePage::from_log(page.rows, next).map(Answer::Page)
+    }
+}

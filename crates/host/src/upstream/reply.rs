@@ -1,0 +1,132 @@
+//! What an answer of the upstream means.
+
+use reqwest::{Response, StatusCode, header};
+use turnkeep_log::{Text, json::Json};
+
+/// The header that says where the next page starts.
+const NEXT_CURSOR: &str = "x-next-cursor";
+
+/// How much room a body gets on the word of its header alone.
+const MAX_ANNOUNCED_BYTES: usize = 16 << 20;
+
+/// A good answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// The body: JSON, as far as the headers say.
+    pub(crate) body: Text,
+    /// Where the next page starts.
+    pub(crate) next: Option<String>,
+}
+
+/// Why there is no good answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Nobody listens, or the server says that it does not serve now.
+    Unavailable,
+    /// The connection ended in the middle.
+    Broken,
+    /// The server knows no such thing.
+    NotFound,
+    /// The server refuses the cursor.
+    BadCursor,
+    /// The server cannot encode what it would have to send.
+    Unencodable,
+    /// The body is larger than was to be read.
+    Oversized,
+    /// The server does not take our login.
+    LoginRefused,
+    /// The answer is none that the server is known to give.
+    Unexpected,
+}
+
+impl Trouble {
+    /// A fixed name for logs.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Unavailable => "unavailable",
+            Self::Broken => "broken",
+            Self::NotFound => "not_found",
+            Self::BadCursor => "bad_cursor",
+            Self::Unencodable => "unencodable",
+            Self::Oversized => "oversized",
+            Self::LoginRefused => "login_refused",
+            Self::Unexpected => "unexpected",
+        }
+    }
+}
+
+/// Reads an answer of at most `max_bytes`.
+///
+/// A server that does not know a path answers 200 with its web app, so a body counts only when it
+/// is said to be JSON.
+pub(super) async fn read(response: Response, max_bytes: usize) -> Result<Reply, Trouble> {
+    let status = response.status();
+    let headers = response.headers();
+    let next = headers.get(NEXT_CURSOR).and_then(|next| next.to_str().ok());
+    let next = next.filter(|next| !next.is_empty()).map(str::to_owned);
+    let is_plain_json = media_type(headers) == "application/json"
+        && !headers.contains_key(header::CONTENT_ENCODING);
+    match status {
+        StatusCode::SERVICE_UNAVAILABLE => return Err(Trouble::Unavailable),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(Trouble::LoginRefused),
+        _ if !is_plain_json => return Err(Trouble::Unexpected),
+        _ => {}
+    }
+    let body = text(body(response, max_bytes).await?);
+    match status {
+        StatusCode::OK => Ok(Reply { body, next }),
+        refused => Err(refusal(refused, &body)),
+    }
+}
+
+async fn body(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, Trouble> {
+    let announced = response.content_length().unwrap_or_default();
+    let announced = usize::try_from(announced).unwrap_or(usize::MAX);
+    if announced > max_bytes {
+        return Err(Trouble::Oversized);
+    }
+    let mut body = Vec::with_capacity(announced.min(MAX_ANNOUNCED_BYTES));
+    while let Some(chunk) = response.chunk().await.map_err(|_| Trouble::Broken)? {
+        if body.len() + chunk.len() > max_bytes {
+            return Err(Trouble::Oversized);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The bytes as text: a byte order mark is dropped, and what is not UTF-8 becomes U+FFFD.
+fn text(bytes: Vec<u8>) -> Text {
+    let decoded = String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    match decoded.strip_prefix('\u{feff}') {
+        Some(rest) => Text::from(rest),
+        None => Text::from(decoded),
+    }
+}
+
+/// The media type without its parameters, in lower case.
+fn media_type(headers: &header::HeaderMap) -> String {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let bare = value.unwrap_or_default().split(';').next().unwrap_or_default();
+    bare.trim().to_ascii_lowercase()
+}
+
+/// What an answer other than 200 means, from its status and the few bodies that are known.
+fn refusal(status: StatusCode, body: &str) -> Trouble {
+    let body = Json::parse(body).ok();
+    let says = |keys: &[&str], word: &str| {
+        let value = body.and_then(|body| body.path(keys)).and_then(Json::as_str);
+        value.is_some_and(|value| value == *word)
+    };
+    match status {
+        StatusCode::NOT_FOUND if says(&["name"], "NotFoundError") => Trouble::NotFound,
+        StatusCode::BAD_REQUEST if says(&["_tag"], "BadRequest") => Trouble::BadCursor,
+        StatusCode::BAD_REQUEST if says(&["data", "kind"], "Body") => Trouble::Unencodable,
+        _ => Trouble::Unexpected,
+    }
+}
+
+#[cfg(test)]
+#[path = "reply_tests.rs"]
+mod tests;

@@ -1,0 +1,215 @@
+//! An upstream that does exactly what a test wants, byte by byte: on a raw listener, since a
+//! well-behaved server library cannot cut a body, stall, or close at the wrong moment.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+use turnkeep_host::UpstreamOptions;
+
+/// One request that came.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: String,
+    pub path: String,
+    pub query: String,
+    pub head: String,
+}
+
+/// What to do with a request.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Send these bytes and wait for the next request.
+    Send(Vec<u8>),
+    /// Send these bytes and close.
+    SendAndClose(Vec<u8>),
+    /// Say nothing, and keep the connection.
+    Stall,
+    /// Close without a word.
+    Close,
+}
+
+type Script = Arc<dyn Fn(&Request) -> Option<Act> + Send + Sync>;
+
+/// A running upstream; it stops when it is dropped.
+#[derive(Debug)]
+pub struct ScriptedUpstream {
+    pub address: SocketAddr,
+    requests: Arc<Mutex<Vec<Request>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl ScriptedUpstream {
+    /// Answers every request as the script says. Health probes are answered unless the script
+    /// says otherwise: it is asked first, and may leave them to us with `None`.
+    pub async fn start(
+        script: impl Fn(&Request) -> Option<Act> + Send + Sync + 'static,
+    ) -> ScriptedUpstream {
+        Self::start_on("127.0.0.1:0".parse().unwrap(), script).await
+    }
+
+    pub async fn start_on(
+        address: SocketAddr,
+        script: impl Fn(&Request) -> Option<Act> + Send + Sync + 'static,
+    ) -> ScriptedUpstream {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let script: Script = Arc::new(script);
+        let seen = Arc::clone(&requests);
+        let accepting = tokio::spawn(async move {
+            let mut connections = tokio::task::JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn(serve(stream, Arc::clone(&script), Arc::clone(&seen)));
+            }
+        });
+        Self { address, requests, accepting }
+    }
+
+    pub fn options(&self) -> UpstreamOptions {
+        UpstreamOptions::new(&format!("http://{}", self.address)).unwrap()
+    }
+
+    /// Every request that came, health probes left out.
+    pub fn requests(&self) -> Vec<Request> {
+        let requests = self.requests.lock().unwrap();
+        requests.iter().filter(|request| request.path != "/global/health").cloned().collect()
+    }
+
+    /// How many health probes came.
+    pub fn probes(&self) -> usize {
+        let others = self.requests().len();
+        self.requests.lock().unwrap().len() - others
+    }
+
+    /// Stops listening and closes every connection, as a killed server does.
+    pub async fn kill(mut self) {
+        self.accepting.abort();
+        let _ = (&mut self.accepting).await;
+    }
+}
+
+impl Drop for ScriptedUpstream {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn serve(mut stream: TcpStream, script: Script, seen: Arc<Mutex<Vec<Request>>>) {
+    while let Some(request) = read(&mut stream).await {
+        seen.lock().unwrap().push(request.clone());
+        let act = script(&request).unwrap_or_else(|| match request.path.as_str() {
+            "/global/health" => answer(200, &[], r#"{"healthy":true,"version":"1.18.34"}"#),
+            _ => answer(404, &[], "{}"),
+        });
+        match act {
+            Act::Send(bytes) => {
+                if stream.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+            Act::SendAndClose(bytes) => {
+                let _ = stream.write_all(&bytes).await;
+                let _ = stream.shutdown().await;
+                return;
+            }
+            Act::Stall => std::future::pending().await,
+            Act::Close => return,
+        }
+    }
+}
+
+/// Reads one request, its body included.
+async fn read(stream: &mut TcpStream) -> Option<Request> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.ok()?);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut body).await.ok()?;
+    let mut words = head.split(' ');
+    let (method, target) = (words.next()?.to_owned(), words.next()?);
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    Some(Request { method, path: path.to_owned(), query: query.to_owned(), head })
+}
+
+/// A whole response of JSON.
+pub fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Act {
+    let mut all = vec![("content-type", "application/json")];
+    all.extend_from_slice(headers);
+    Act::Send(response(status, &all, body))
+}
+
+/// The bytes of a response.
+pub fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+    let headers: Vec<_> =
+        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let (length, headers) = (body.len(), headers.concat());
+    format!("HTTP/1.1 {status} Whatever\r\ncontent-length: {length}\r\n{headers}\r\n{body}")
+        .into_bytes()
+}
+
+/// A session of `turns` turns of a prompt and two answers each, oldest first.
+pub fn rows(turns: usize) -> Vec<Value> {
+    let row = |index: usize, id: String, role: &str| {
+        json!({
+            "info": { "id": id, "role": role, "time": { "created": 1000 + index } },
+            "parts": [{ "type": "text", "text": format!("text of {id}") }],
+        })
+    };
+    (0..turns * 3)
+        .map(|index| match index % 3 {
+            0 => row(index, format!("msg_{index:04}_user"), "user"),
+            _ => row(index, format!("msg_{index:04}_asst"), "assistant"),
+        })
+        .collect()
+}
+
+/// Answers the message list of `rows` as OpenCode does.
+pub fn list(rows: &[Value], request: &Request) -> Act {
+    let parameter = |name: &str| {
+        let pairs = request.query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(key, _)| *key == name).map(|(_, value)| value.to_owned()).next()
+    };
+    let limit: usize = parameter("limit").unwrap().parse().unwrap();
+    let time = |row: &Value| row["info"]["time"]["created"].as_u64().unwrap();
+    let end = match parameter("before") {
+        None => rows.len(),
+        Some(before) => {
+            let Some(before) = decode(&before) else {
+                return answer(400, &[], r#"{"_tag":"BadRequest"}"#);
+            };
+            let place = (before["time"].as_u64().unwrap(), before["id"].as_str().unwrap());
+            rows.partition_point(|row| (time(row), row["info"]["id"].as_str().unwrap()) < place)
+        }
+    };
+    let start = end.saturating_sub(limit);
+    let page = &rows[start..end];
+    let body = Value::from(page.to_vec()).to_string();
+    match page.first() {
+        Some(oldest) if start > 0 => {
+            let cursor = json!({ "id": oldest["info"]["id"], "time": time(oldest) });
+            let cursor = URL_SAFE_NO_PAD.encode(cursor.to_string());
+            answer(200, &[("x-next-cursor", &cursor)], &body)
+        }
+        _ => answer(200, &[], &body),
+    }
+}
+
+fn decode(cursor: &str) -> Option<Value> {
+    let json: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+    (json["time"].is_u64() && json["id"].is_string()).then_some(json)
+}

@@ -1,0 +1,60 @@
+// Which session is read stands in the address, so that it can be kept, shared and gone back to.
+
+import * as sessions from "./sessions.js";
+import * as transcript from "./transcript.js";
+
+const SEARCH_PAUSE = 250;
+
+function sessionInAddress() {
+  const match = /^#\/session\/([^/]+)$/.exec(location.hash);
+  if (!match) return null;
+  try {
+    return decodeURIComponent(match[1]);
+  } catch {
+    return null;
+  }
+}
+
+function show() {
+  const id = sessionInAddress();
+  document.body.dataset.view = id === null ? "list" : "session";
+  sessions.select(id);
+  transcript.open(id);
+}
+
+const query = document.getElementById("query");
+let pause;
+query.addEventListener("input", () => {
+  clearTimeout(pause);
+  pause = setTimeout(() => sessions.search(query.value), SEARCH_PAUSE);
+});
+document.getElementById("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  clearTimeout(pause);
+  sessions.search(query.value);
+});
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target instanceof HTMLElement && event.target.closest("input, textarea");
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    query.focus();
+  } else if (event.key === "Escape" && event.target === query) {
+    query.value = "";
+    sessions.search("");
+  }
+});
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  document.getElementById("transcript-body").focus();
+});
+
+// Someone who comes back to the page wants to see how far it got.
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible") transcript.refresh();
+});
+
+window.addEventListener("hashchange", show);
+sessions.search("");
+show();

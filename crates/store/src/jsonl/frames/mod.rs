@@ -1,0 +1,10 @@
+//! Zstandard frames: finding them, unpacking them, making them.
+
+mod codec;
+mod scan;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use codec::{DecodeError, Decoder, encode_frame, text_of};
+pub(crate) use scan::{Frame, FrameScan, MAGIC, scan_frame};

@@ -1,0 +1,136 @@
+//! The file system of the machine.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use rustix::fs::{CWD, FlockOperation, RenameFlags};
+
+use super::{DirEntry, EntryKind, File, FileStat, Fs, OpenMode};
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsFs;
+
+impl Fs for OsFs {
+    fn stat(&self, path: &Path) -> io::Result<FileStat> {
+        fs::metadata(path).map(|metadata| file_stat(&metadata))
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        fs::read_dir(path)?
+            .map(|entry| {
+                let entry = entry?;
+                Ok(DirEntry { name: entry.file_name(), kind: entry_kind(entry.file_type()?) })
+            })
+            .collect()
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().mode(0o700).create(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        fs::File::open(path)?.sync_all()
+    }
+
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn File>> {
+        let mut options = fs::OpenOptions::new();
+        match mode {
+            OpenMode::Read => options.read(true),
+            OpenMode::Append => options.read(true).append(true),
+            OpenMode::CreateNew => options.read(true).append(true).create_new(true).mode(0o600),
+            OpenMode::Lock => options.write(true).create(true).truncate(false).mode(0o600),
+        };
+        Ok(Box::new(OsFile(options.open(path)?)))
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Ok(rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+}
+
+#[derive(Debug)]
+struct OsFile(fs::File);
+
+impl File for OsFile {
+    fn stat(&self) -> io::Result<FileStat> {
+        self.0.metadata().map(|metadata| file_stat(&metadata))
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        retry(|| self.0.read_at(buffer, offset))
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
+        retry(|| io::Write::write(&mut &self.0, bytes))
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        match rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        Ok(rustix::fs::flock(&self.0, FlockOperation::Unlock)?)
+    }
+}
+
+/// Repeats a call that a signal interrupted.
+fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+fn entry_kind(file_type: fs::FileType) -> EntryKind {
+    if file_type.is_dir() {
+        EntryKind::Dir
+    } else if file_type.is_file() {
+        EntryKind::File
+    } else {
+        EntryKind::Other
+    }
+}
+
+fn file_stat(metadata: &fs::Metadata) -> FileStat {
+    let nanoseconds =
+        |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    FileStat {
+        kind: entry_kind(metadata.file_type()),
+        dev: metadata.dev(),
+        ino: metadata.ino(),
+        size: metadata.size(),
+        mode: metadata.mode() & 0o7777,
+        mtime_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+        ctime_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+    }
+}

@@ -1,0 +1,152 @@
+//! Making the log of a new session.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    io,
+    path::Path,
+};
+
+use turnkeep_log::SessionHeader;
+
+use super::{
+    discover,
+    failure::{WriteFailure, io_failure},
+    frames::encode_frame,
+    fs::{File, FileStat, Fs, OpenMode},
+    layout::{Encoding, SessionDir},
+    lock::Lock,
+    root::Root,
+    writer::write_all,
+};
+use crate::error::{AlreadyExists, AlreadyOwned, Poisoned};
+
+/// A log that was just made.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) dir: SessionDir,
+    pub(crate) file: Box<dyn File>,
+    pub(crate) stat: FileStat,
+}
+
+/// Stores a new session, with its first batch of records if there is one.
+///
+/// The log is written under a temporary name, synced, and then linked to its own: it appears whole
+/// or not at all, and never in place of another. The lock is taken first and stays in `lock` even
+/// if what follows fails, so that a second attempt needs no luck.
+pub(crate) fn materialize(
+    root: &Root,
+    header: &SessionHeader,
+    records: Option<&str>,
+    lock: &mut Option<Lock>,
+) -> Result<Made, WriteFailure> {
+    let id = &header.id;
+    let dir = root.layout.session_dir(header);
+    discover::refuse_mixture(root, id)?;
+    root.make_session_dir(dir.path())
+        .map_err(|source| io_failure(id, "make the directory", dir.path(), source))?;
+    if lock.is_none() {
+        let taken = Lock::take(&*root.fs, &dir)
+            .map_err(|source| io_failure(id, "lock", &dir.lock(), source))?;
+        *lock = Some(taken.ok_or_else(|| owned(header))?);
+    }
+    if discover::find(root, id)?.is_some() {
+        return Err(exists(header));
+    }
+
+    let path = dir.log(root.encoding);
+    let failed = |source| io_failure(id, "make", &path, source);
+    let bytes = encode_log(root.encoding, header, records).map_err(failed)?;
+    let file = publish(&*root.fs, root.encoding, &dir, &bytes).map_err(|error| {
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            exists(header)
+        } else {
+            failed(error).into()
+        }
+    })?;
+    root.fs
+        .sync_dir(dir.path())
+        .and_then(|()| file.stat())
+        .map(|stat| Made { dir, file, stat })
+        .map_err(|error| {
+            let cause = format!("its directory could not be synced: {error}");
+            WriteFailure::Poisoned(Poisoned { id: id.clone(), cause })
+        })
+}
+
+fn exists(header: &SessionHeader) -> WriteFailure {
+    WriteFailure::AlreadyExists(AlreadyExists { id: header.id.clone() })
+}
+
+fn owned(header: &SessionHeader) -> WriteFailure {
+    WriteFailure::AlreadyOwned(AlreadyOwned { id: header.id.clone() })
+}
+
+fn encode_log(
+    encoding: Encoding,
+    header: &SessionHeader,
+    records: Option<&str>,
+) -> io::Result<Vec<u8>> {
+    let header = header.to_line() + "\n";
+    let records = records.unwrap_or_default();
+    match encoding {
+        Encoding::None => Ok((header + records).into_bytes()),
+        Encoding::Zstd => {
+            let mut bytes = encode_frame(&header)?;
+            if !records.is_empty() {
+                bytes.extend(encode_frame(records)?);
+            }
+            Ok(bytes)
+        }
+    }
+}
+
+/// Puts a synced file of these bytes where the log belongs. Its name is not synced yet.
+fn publish(
+    fs: &dyn Fs,
+    encoding: Encoding,
+    dir: &SessionDir,
+    bytes: &[u8],
+) -> io::Result<Box<dyn File>> {
+    let path = dir.log(encoding);
+    let temporary = dir.temporary(encoding, RandomState::new().hash_one(()));
+    let file = create(fs, &temporary, bytes)?;
+    let named = match fs.link(&temporary, &path) {
+        Err(error) if is_unsupported(&error) => match fs.rename_new(&temporary, &path) {
+            Err(error) if is_unsupported(&error) => {
+                let _ = fs.unlink(&temporary);
+                // Not at once, but exclusively, and under the lock.
+                return create(fs, &path, bytes);
+            }
+            renamed => return renamed.map(|()| file).inspect_err(|_| drop(fs.unlink(&temporary))),
+        },
+        linked => linked,
+    };
+    // Where this fails, a file is left over that no reader looks at.
+    let _ = fs.unlink(&temporary);
+    named.map(|()| file)
+}
+
+/// Creates a file of these bytes and syncs it; removes it again where that fails.
+fn create(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> io::Result<Box<dyn File>> {
+    let file = fs.open(path, OpenMode::CreateNew)?;
+    let written = write_all(&*file, bytes).map_err(|torn| torn.source);
+    match written.and_then(|()| file.sync_all()) {
+        Ok(()) => Ok(file),
+        Err(error) => {
+            let _ = fs.unlink(path);
+            Err(error)
+        }
+    }
+}
+
+/// Whether a file system says that it cannot do something at all. Some refuse it as forbidden,
+/// some as invalid.
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::Unsupported
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::TooManyLinks
+    )
+}

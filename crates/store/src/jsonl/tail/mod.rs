@@ -1,0 +1,115 @@
+//! What the bytes after the last good record are.
+
+#[cfg(test)]
+mod tests;
+
+use super::frames::{Decoder, FrameScan, MAGIC, scan_frame};
+
+/// What a disk writes at once, and so loses at once.
+const SECTOR: usize = 512;
+
+/// Bytes at the end of a log that are no part of it: what an append left that was never
+/// acknowledged. Readers stop before them; the next writer cuts them off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tail {
+    pub(crate) kind: TailKind,
+    /// Whether a reader could take some of it for a complete record, so that a copy is kept of
+    /// what is cut.
+    pub(crate) legible: bool,
+}
+
+/// How a tail came about, as far as its bytes tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TailKind {
+    /// The bytes end inside a frame, or a line.
+    Torn,
+    /// The file got its length, and not all of its bytes: the rest reads as zeros.
+    Zeroed,
+    /// Lines that do not continue the log, and no finished turn among them.
+    Uncommitted,
+}
+
+impl TailKind {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Torn => "torn",
+            Self::Zeroed => "zeroed",
+            Self::Uncommitted => "uncommitted",
+        }
+    }
+}
+
+/// Why what follows the last good frame is more than a torn tail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NotATail {
+    /// What is wrong, and where in the file.
+    pub(crate) problem: String,
+}
+
+/// Judges what follows the last good frame, the bytes of the file from `offset` to its end.
+///
+/// `problem` says what was wrong with the frame there; `None` when the bytes end inside it.
+/// Anything that a good frame follows is damage to committed history, whatever it looks like
+/// itself: cutting there would lose what was acknowledged.
+pub(crate) fn judge_frames(
+    offset: u64,
+    bytes: &[u8],
+    problem: Option<&str>,
+    decoder: &mut Decoder,
+) -> Result<Tail, NotATail> {
+    if let Some(at) = next_good_frame(bytes, decoder) {
+        let what = problem.map_or_else(|| format!("incomplete frame at byte {offset}"), Into::into);
+        let next = offset + at as u64;
+        return Err(NotATail { problem: format!("{what}, before an intact frame at byte {next}") });
+    }
+    let zeroed = has_lost_sector(offset, bytes);
+    match problem {
+        Some(problem) if !zeroed => Err(NotATail { problem: problem.to_owned() }),
+        _ => Ok(Tail {
+            kind: if zeroed { TailKind::Zeroed } else { TailKind::Torn },
+            legible: decoder.salvages_a_line(bytes),
+        }),
+    }
+}
+
+/// Where in the bytes, not at their beginning, a frame starts that unpacks.
+fn next_good_frame(bytes: &[u8], decoder: &mut Decoder) -> Option<usize> {
+    let finder = memchr::memmem::Finder::new(&MAGIC);
+    let after = bytes.get(1..)?;
+    finder.find_iter(after).map(|at| at + 1).find(|at| {
+        let candidate = bytes.get(*at..).unwrap_or_default();
+        matches!(scan_frame(candidate),
+            FrameScan::Complete(frame) if decoder.decode(candidate, frame).is_ok())
+    })
+}
+
+/// Where the tail of a text log begins that lost a sector: at the line of the first NUL byte, if
+/// what follows from there on has the shape. Text holds no NUL byte of its own.
+///
+/// `offset` is where in the file the bytes begin, which must be the beginning of a line.
+pub(crate) fn zeroed_lines(offset: u64, bytes: &[u8]) -> Option<usize> {
+    let nul = memchr::memchr(0, bytes)?;
+    let line = memchr::memrchr(b'\n', bytes.get(..nul)?).map_or(0, |feed| feed + 1);
+    has_lost_sector(offset + line as u64, bytes.get(line..)?).then_some(line)
+}
+
+/// Whether bytes of a file, from `offset` to its end, are all zero, or hold a sector that is.
+///
+/// Sectors are aligned in the file. The part of one at the beginning counts as one, since the rest
+/// of that sector was there before; the part of one at the end does not.
+fn has_lost_sector(offset: u64, bytes: &[u8]) -> bool {
+    let is_zero = |part: &[u8]| part.iter().all(|byte| *byte == 0);
+    if bytes.is_empty() {
+        return false;
+    }
+    let into_sector = usize::try_from(offset % SECTOR as u64).unwrap_or_default();
+    let first = if into_sector == 0 { 0 } else { SECTOR - into_sector };
+    match bytes.split_at_checked(first) {
+        Some((start, sectors)) => {
+            (!start.is_empty() && is_zero(start))
+                || sectors.chunks_exact(SECTOR).any(is_zero)
+                || is_zero(bytes)
+        }
+        None => is_zero(bytes),
+    }
+}

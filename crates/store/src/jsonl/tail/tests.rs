@@ -1,0 +1,96 @@
+use super::{Tail, TailKind, has_lost_sector, judge_frames, zeroed_lines};
+use crate::jsonl::frames::{Decoder, encode_frame};
+
+fn judge(offset: u64, bytes: &[u8], problem: Option<&str>) -> Result<Tail, String> {
+    let mut decoder = Decoder::new(1 << 20).unwrap();
+    judge_frames(offset, bytes, problem, &mut decoder).map_err(|error| error.problem)
+}
+
+#[test]
+fn a_sector_is_lost_only_as_a_whole() {
+    let lost = |offset, bytes: &[u8]| has_lost_sector(offset, bytes);
+    assert!(lost(0, &[0]));
+    assert!(lost(700, &[0; 3]));
+    assert!(!lost(0, b""));
+    assert!(!lost(0, b"a"));
+
+    let with = |before: usize, zeros: usize, after: usize| {
+        [vec![1; before], vec![0; zeros], vec![1; after]].concat()
+    };
+    // One sector, aligned in the file.
+    assert!(lost(0, &with(512, 512, 1)));
+    assert!(!lost(0, &with(512, 511, 1)));
+    assert!(!lost(1, &with(512, 512, 1)));
+    assert!(lost(1, &with(511, 512, 1)));
+    // 512 zeros that lie across two sectors.
+    assert!(!lost(0, &with(100, 512, 1000)));
+    // The rest of a sector at the beginning of the tail.
+    assert!(lost(500, &with(0, 12, 40)));
+    assert!(!lost(500, &with(0, 11, 40)));
+    // The part of a sector at its end.
+    assert!(!lost(0, &with(512, 400, 0)));
+}
+
+#[test]
+fn an_incomplete_frame_is_torn() {
+    let frame = encode_frame("{\"a\":1}\n").unwrap();
+    for cut in 1..frame.len() {
+        let tail = judge(100, &frame[..cut], None).unwrap();
+        assert_eq!(tail.kind, TailKind::Torn, "cut to {cut}");
+    }
+    assert!(judge(100, &frame[..frame.len() - 1], None).unwrap().legible);
+    assert!(!judge(100, &frame[..6], None).unwrap().legible);
+}
+
+#[test]
+fn zeros_are_torn_and_garbage_is_damage() {
+    let zeroed = Tail { kind: TailKind::Zeroed, legible: false };
+    assert_eq!(judge(9, &[0; 4096], Some("invalid frame magic")), Ok(zeroed));
+    assert_eq!(judge(9, &[0; 3], None), Ok(zeroed));
+    assert_eq!(
+        judge(9, b"garbage!", Some("invalid frame magic at byte 9")),
+        Err("invalid frame magic at byte 9".to_owned())
+    );
+}
+
+#[test]
+fn a_complete_frame_with_a_lost_sector_is_torn() {
+    let noise: Vec<_> = (0u32..4000).map(|n| n.wrapping_mul(2_654_435_761).to_string()).collect();
+    let mut frame = encode_frame(&noise.join("\n")).unwrap();
+    frame[1024..1536].fill(0);
+    let problem = Some("frame failed validation");
+    assert_eq!(judge(512, &frame, problem).unwrap().kind, TailKind::Zeroed);
+    // The same zeros one byte off the sector are no lost sector.
+    assert_eq!(judge(513, &frame, problem), Err("frame failed validation".to_owned()));
+}
+
+#[test]
+fn nothing_is_torn_that_a_good_frame_follows() {
+    let good = encode_frame("{\"a\":1}\n").unwrap();
+    let torn = [&good[..good.len() - 1], &good].concat();
+    let at = 100 + good.len() - 1;
+    assert_eq!(
+        judge(100, &torn, None),
+        Err(format!("incomplete frame at byte 100, before an intact frame at byte {at}"))
+    );
+    let zeroed = [&[0; 1024][..], &good].concat();
+    assert!(judge(0, &zeroed, Some("invalid frame magic")).is_err());
+    // A magic number alone is no frame.
+    let lookalike = [&[0; 1024][..], &good[..7]].concat();
+    assert_eq!(judge(0, &lookalike, Some("invalid frame magic")).unwrap().kind, TailKind::Zeroed);
+}
+
+#[test]
+fn lines_are_zeroed_from_the_line_of_the_first_nul() {
+    let mut bytes = b"{\"seq\":0}\n{\"seq\":1".to_vec();
+    assert_eq!(zeroed_lines(0, &bytes), None);
+    bytes.extend_from_slice(&[0; 100]);
+    assert_eq!(zeroed_lines(0, &bytes), None);
+    bytes.extend_from_slice(&[0; 1000]);
+    assert_eq!(zeroed_lines(0, &bytes), Some(10));
+    bytes.extend_from_slice(b"\n{\"seq\":2}\n");
+    assert_eq!(zeroed_lines(0, &bytes), Some(10));
+    // From the end of a line on, all zero.
+    assert_eq!(zeroed_lines(0, b"{}\n\0\0\0"), Some(3));
+    assert_eq!(zeroed_lines(0, b"{}\n\0\0\0}\n"), None);
+}

@@ -1,0 +1,94 @@
+//! What every store owes its users, as tests that any backend can run.
+//!
+//! A backend implements [`Backend`] and calls [`contract_suite!`], which makes one test of each
+//! function here.
+
+#![allow(unreachable_pub, reason = "used by one test program a backend")]
+
+mod appending;
+mod cancelling;
+mod closing;
+mod creating;
+mod listing;
+mod reading;
+
+use std::sync::Arc;
+
+use turnkeep_store::SessionStore;
+
+pub use self::{appending::*, cancelling::*, closing::*, creating::*, listing::*, reading::*};
+
+/// A place where sessions are stored, and ways to look at it that the seam does not have.
+pub trait Backend: Send + Sync + Sized + 'static {
+    /// An empty place.
+    fn empty() -> Self;
+
+    /// A store on it that knows nothing of the others.
+    fn instance(&self) -> Arc<dyn SessionStore>;
+
+    /// Leaves behind the last event of a closed session what an append leaves that was interrupted
+    /// half way.
+    fn tear(&self, session: &str);
+}
+
+/// Makes a module of tests that run a backend through the contract.
+#[macro_export]
+macro_rules! contract_suite {
+    ($module:ident: $backend:ident) => {
+        $crate::contract_suite! { @tests $module $backend:
+            slices_of_a_log,
+            an_empty_batch_changes_nothing,
+            reads_past_the_end_are_empty,
+            a_pending_session_cannot_be_created_again,
+            concurrent_creates_have_one_winner,
+            a_stored_session_cannot_be_created_again,
+            an_absent_session_cannot_be_opened,
+            a_creator_owns_its_session,
+            a_read_handle_changes_nothing,
+            a_closed_handle_refuses_everything,
+            dropping_a_handle_gives_the_session_back,
+            closing_takes_effect_at_the_call,
+            a_dropped_append_is_not_undone,
+            close_reports_what_nobody_waited_for,
+            flushing_the_store_stores_every_pending_session,
+            a_closed_handle_counts_as_flushed,
+            a_pending_session_is_seen_by_its_store_alone,
+            closing_a_pending_session_erases_it,
+            readers_of_a_pending_session_see_it_stored,
+            flush_stores_a_session_without_events,
+            reads_are_fresh,
+            reads_of_one_handle_follow_the_log,
+            another_instance_continues_the_log,
+            a_batch_must_continue_the_log,
+            concurrent_appends_keep_their_order,
+            unknown_types_are_stored_and_not_read,
+            unknown_types_count_before_malformed_messages,
+            retired_types_are_not_read,
+            malformed_messages_are_not_read,
+            a_torn_tail_is_never_served_and_cut_by_the_next_append,
+            texts_come_back_byte_for_byte,
+            deltas_come_back_as_they_were,
+            headers_come_back_with_all_their_fields,
+            a_header_of_another_version_is_stored_and_not_read,
+            a_header_that_no_reader_takes_is_refused,
+            revisions_name_states_of_a_log,
+            absent_sessions_have_no_stat,
+            a_list_is_newest_first_and_pages,
+            a_list_can_be_filtered,
+            a_cursor_of_another_kind_is_refused,
+            what_is_cancelled_before_has_no_effect,
+            a_waiting_append_can_be_cancelled,
+        }
+    };
+    (@tests $module:ident $backend:ident: $($test:ident,)+) => {
+        mod $module {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    let backend = <super::$backend as $crate::contract::Backend>::empty();
+                    $crate::contract::$test(&backend).await;
+                }
+            )+
+        }
+    };
+}

@@ -1,0 +1,48 @@
+//! The jsonl store, through the contract, in both encodings.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
+
+mod contract;
+mod support;
+
+use std::sync::Arc;
+
+use contract::Backend;
+use support::disk::Disk;
+use turnkeep_store::{SessionStore, jsonl::Encoding};
+
+struct Zstd(Disk);
+
+impl Backend for Zstd {
+    fn empty() -> Self {
+        Self(Disk::new(Encoding::Zstd))
+    }
+
+    fn instance(&self) -> Arc<dyn SessionStore> {
+        Arc::new(self.0.store())
+    }
+
+    fn tear(&self, session: &str) {
+        let frame = self.0.encode("{\"type\":\"turn/start\",\"seq\":3,\"time\":1,\"data\":{}}\n");
+        self.0.add(session, &frame[..frame.len() - 1]);
+    }
+}
+
+struct Plain(Disk);
+
+impl Backend for Plain {
+    fn empty() -> Self {
+        Self(Disk::new(Encoding::None))
+    }
+
+    fn instance(&self) -> Arc<dyn SessionStore> {
+        Arc::new(self.0.store())
+    }
+
+    fn tear(&self, session: &str) {
+        self.0.add(session, b"{\"type\":\"turn/start\",\"seq\":3,\"ti");
+    }
+}
+
+contract_suite!(zstd: Zstd);
+contract_suite!(none: Plain);
