@@ -40,17 +40,26 @@ impl Failure {
     /// A failure of this [kind](kinds), with the status and the text that the table has for it.
     pub(crate) fn of_kind(kind: &str) -> Self {
         let row = kinds::of(kind);
-        Self::of_surface(row.kind, row.status, row.text)
+        Self::of_row(row, row.text)
     }
 
     /// The request is not what it must be.
     pub(crate) fn bad_request(text: &str) -> Self {
-        Self::of_surface("usage", 400, text)
+        Self::of_row(kinds::of("usage"), text)
     }
 
-    /// A failure with a text of its own.
-    pub(crate) fn of_surface(kind: &'static str, status: u16, text: &str) -> Self {
-        Self { kind, status, body: json!({ "error": text }).to_string(), message: text.to_owned() }
+    /// There is nothing at this path.
+    pub(crate) fn no_route(text: &str) -> Self {
+        Self::of_row(kinds::of("no_route"), text)
+    }
+
+    fn of_row(row: &kinds::Kind, text: &str) -> Self {
+        Self {
+            kind: row.kind,
+            status: row.status,
+            body: json!({ "error": text }).to_string(),
+            message: text.to_owned(),
+        }
     }
 
     /// A session of the store cannot be read. Its id and the kind of the trouble are told; where

@@ -133,9 +133,7 @@ impl Host {
             Place::Upstream(upstream) => {
                 let known = async {
                     let mut session = upstream.session(id).await?;
-                    if session.may_be_foreign() {
-                        upstream.tell(&mut session).await?;
-                    }
+                    upstream.tell(&mut session).await?;
                     Ok(session)
                 };
                 known.await.map(SessionSummary::of_upstream).map_err(|trouble| {
@@ -168,6 +166,6 @@ impl Host {
             Some(_) => "this host does not forward other requests to its upstream",
             None => "no upstream configured",
         };
-        Failure::of_surface("no_route", 404, text)
+        Failure::no_route(text)
     }
 }

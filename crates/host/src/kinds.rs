@@ -56,6 +56,11 @@ pub const KINDS: &[Kind] = &[
     kind("unavailable", 7, 503, "upstream unavailable"),
     kind("timed_out", 7, 504, "upstream timeout"),
     kind("internal", 7, 500, "internal error"),
+    // The HTTP surface.
+    kind("forbidden_host", 7, 403, "forbidden host"),
+    kind("forbidden_origin", 7, 403, "forbidden origin"),
+    kind("method_not_allowed", 7, 405, "method not allowed"),
+    kind("no_route", 7, 404, "not found"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.

@@ -7,7 +7,7 @@ mod support;
 use std::{
     fs,
     sync::Arc,
-    time::{Duration, UNIX_EPOCH},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use serde_json::{Value, json};
@@ -108,7 +108,9 @@ async fn both_halves_make_one_list_at_any_page_size() {
         add_at(&store, id, ms).await;
     }
     let theirs = [("ses_1", 8_000), ("ses_2", 7_500), ("ses_3", 4_000), ("ses_4", 1_000)];
-    let theirs = theirs.map(|(id, updated)| served(id, updated)).to_vec();
+    let mut theirs = theirs.map(|(id, updated)| served(id, updated)).to_vec();
+    // One that cannot be made out hides no other.
+    theirs.insert(1, json!({ "id": 7, "time": { "updated": 7_900 } }));
     let upstream = ScriptedUpstream::start(lists(theirs)).await;
     let host = RunningHost::start(options(&store, Some(&upstream))).await;
     let expected = ["a", "ses_1", "ses_2", "b", "c", "ses_3", "d", "ses_4"];
@@ -327,8 +329,32 @@ async fn sessions_of_the_other_form_are_foreign_and_new_ones_blank() {
     let (ok, foreign) = (json!("ok"), json!("foreign"));
     assert_eq!(told, [(&ok, &json!(true)), (&foreign, &json!(false))]);
     assert!(listed[1]["reason"].is_string());
-    assert_eq!(ids(&walk(&host, "state=foreign", 1).await), ["ses_v2"]);
+    let asked = upstream.requests().len();
+    assert_eq!(ids(&walk(&host, "state=foreign", 50).await), ["ses_v2"]);
+    assert_eq!(upstream.requests().len(), asked + 1, "what was found out is not asked again");
     assert_eq!(host.get("/api/turnkeep/sessions/ses_v2").await.json(), listed[1]);
+}
+
+#[tokio::test]
+async fn what_takes_too_long_to_tell_does_not_hold_up_the_list() {
+    let store = TestStore::new();
+    let sessions = ["ses_1", "ses_2", "ses_3"].map(|id| {
+        let mut session = served(id, 8_000);
+        session.as_object_mut().unwrap().remove("summary");
+        session
+    });
+    let lists = lists(sessions.to_vec());
+    let upstream = ScriptedUpstream::start(move |request| {
+        let slow = request.path.ends_with("/message");
+        if slow { Some(Act::Stall) } else { lists(request) }
+    })
+    .await;
+    let host = RunningHost::start(options(&store, Some(&upstream))).await;
+    let started = Instant::now();
+    let page = host.get("/api/turnkeep/sessions").await.json();
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert_eq!(page["sessions"].as_array().unwrap().len(), 3);
+    assert_eq!(page["upstream"], "ok");
 }
 
 #[tokio::test]

@@ -140,19 +140,16 @@ async fn ids_of_any_kind_stay_below_their_project() {
 }
 
 #[tokio::test]
-async fn an_id_too_long_for_the_file_system_is_not_stored() {
+async fn an_id_too_long_for_the_file_system_is_absent_and_cannot_be_stored() {
     let disk = Disk::new(Encoding::Zstd);
     let store = disk.store();
     store_session(&store, "other", 1).await;
     let long = "x".repeat(300);
-    // No such session can be stored: it is not there, and cannot be made.
     let error = store.open(&id(&long), Access::Read, &never()).await.unwrap_err();
     assert_eq!(error.kind(), "not_found");
-    assert_eq!(store.stat(&id(&long), &never()).await.unwrap(), None);
-    let handle = create(&store, &long).await;
-    let error = handle.append(batch(0, 1), &never()).await.unwrap_err();
-    assert_eq!(error.kind(), "io");
-    // The name that a flat log of this one would have is too long, its directory's is not.
+    assert!(store.stat(&id(&long), &never()).await.unwrap().is_none());
+    let pending = store.create(header(&long), &never()).await.unwrap();
+    assert_eq!(pending.flush(&never()).await.unwrap_err().kind(), "io");
     let fits = "y".repeat(250);
     store_session(&store, &fits, 1).await;
     assert_eq!(read(&*open(&store, &fits, Access::Write).await).await.len(), 1);

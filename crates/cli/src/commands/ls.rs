@@ -68,7 +68,7 @@ async fn hints(store: &dyn SessionStore, entry: &SessionEntry) -> Hints {
     }
     Hints {
         events: Some(events.len() as u64),
-        title: fold.title().map(str::to_owned),
+        title: fold.headline().map(str::to_owned),
         problem: None,
     }
 }

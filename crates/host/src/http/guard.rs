@@ -40,6 +40,16 @@ pub(crate) enum Refusal {
     Origin,
 }
 
+impl Refusal {
+    /// The stable word for it.
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Host => "forbidden_host",
+            Self::Origin => "forbidden_origin",
+        }
+    }
+}
+
 impl Guard {
     /// Lets in the two apps and these origins.
     pub(crate) fn new(allow_origins: &[String]) -> Self {

@@ -16,7 +16,7 @@ mod route;
 mod sessions;
 mod turn_page;
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use axum::{
     Router,
@@ -27,7 +27,11 @@ use axum::{
 use futures_util::FutureExt as _;
 use tower_http::compression::{CompressionLayer, predicate::SizeAbove};
 
-use self::{guard::Refusal, log::RequestLog, query::Query, route::Route};
+use self::{
+    log::RequestLog,
+    query::Query,
+    route::{MalformedPath, Route},
+};
 use crate::{failure::Failure, host::Host};
 
 /// Bodies below this many bytes are not worth compressing.
@@ -53,27 +57,18 @@ async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Bod
         headers: parts.headers,
         query: Query::parse(parts.uri.query()),
     };
-    let mut response = match host.guard().admit(&parts.uri, &asked.headers) {
-        Ok(caller) => {
-            let route = Route::parse(parts.uri.path());
-            let handled = AssertUnwindSafe(dispatch(&host, route, &asked, &mut log));
-            let handled = handled.catch_unwind().await.unwrap_or_else(|panic| Err(bug(&*panic)));
-            let mut response = handled.unwrap_or_else(|failure| {
-                log.kind = Some(failure.kind());
-                tell(&failure)
-            });
-            caller.write_headers(response.headers_mut());
-            response
-        }
-        Err(refusal) => {
-            let failure = match refusal {
-                Refusal::Host => Failure::of_surface("host", 403, "forbidden host"),
-                Refusal::Origin => Failure::of_surface("origin", 403, "forbidden origin"),
-            };
-            log.kind = Some(failure.kind());
-            tell(&failure)
-        }
+    let caller = host.guard().admit(&parts.uri, &asked.headers);
+    let handled = match &caller {
+        Ok(_) => handle(&host, parts.uri.path(), &asked, &mut log).await,
+        Err(refusal) => Err(Failure::of_kind(refusal.kind())),
     };
+    let mut response = handled.unwrap_or_else(|failure| {
+        log.kind = Some(failure.kind());
+        tell(&failure)
+    });
+    if let Ok(caller) = caller {
+        caller.write_headers(response.headers_mut());
+    }
     headers::write(response.headers_mut());
     log.finish(response.status(), response.body().size_hint().exact());
     response
@@ -86,13 +81,29 @@ pub(crate) struct Asked {
     query: Query,
 }
 
-async fn dispatch(
+/// Runs the handler. What a panic says may repeat content, so it stays out of the log; where it
+/// happened is on standard error by then.
+async fn handle(
     host: &Arc<Host>,
-    route: Result<Route, route::MalformedPath>,
+    path: &str,
     asked: &Asked,
     log: &mut RequestLog,
 ) -> Result<Response<Body>, Failure> {
-    let route = route.map_err(|_| Failure::bad_request("malformed path"))?;
+    let handled = AssertUnwindSafe(dispatch(host, path, asked, log)).catch_unwind().await;
+    handled.unwrap_or_else(|_panic| {
+        tracing::error!("a handler panicked, please report this");
+        Err(Failure::internal())
+    })
+}
+
+async fn dispatch(
+    host: &Arc<Host>,
+    path: &str,
+    asked: &Asked,
+    log: &mut RequestLog,
+) -> Result<Response<Body>, Failure> {
+    let route =
+        Route::parse(path).map_err(|MalformedPath| Failure::bad_request("malformed path"))?;
     log.route(route.label());
     if asked.method == Method::OPTIONS {
         return Ok(headers::preflight(&asked.headers));
@@ -131,15 +142,7 @@ fn health() -> Response<Body> {
 }
 
 fn method_not_allowed() -> Response<Body> {
-    let failure = Failure::of_surface("method", 405, "method not allowed");
-    let mut response = tell(&failure);
+    let mut response = tell(&Failure::of_kind("method_not_allowed"));
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
     response
-}
-
-/// What a panic says may repeat content, so it stays out of the log; where it happened is on
-/// standard error by then.
-fn bug(_panic: &(dyn Any + Send)) -> Failure {
-    tracing::error!("a handler panicked, please report this");
-    Failure::internal()
 }

@@ -54,7 +54,7 @@ const ASSETS: [Asset; 15] = assets! {
 /// Answers with a file of the reader.
 pub(super) fn asset(path: &str, request: &HeaderMap) -> Result<Response<Body>, Failure> {
     let found = ASSETS.iter().find(|asset| asset.path == path);
-    let asset = found.ok_or_else(|| Failure::of_surface("no_route", 404, "not found"))?;
+    let asset = found.ok_or_else(|| Failure::of_kind("no_route"))?;
     let content = Bytes::from_static(asset.content.as_bytes());
     let mut response = conditional::ok(request, asset.media_type, content);
     // Asked for again each time, so that a new build is seen at once; a tag makes that cheap.

@@ -2,6 +2,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use tokio::time::Instant;
+
 use super::{
     cursor::{ListCursor, Position, Served},
     summary::SessionSummary,
@@ -10,6 +12,13 @@ use crate::upstream::{Trouble, Upstream, UpstreamSession};
 
 /// How long the list waits for the upstream, each time it asks.
 const DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long one page of the list waits, in all, for what its sessions' own entries do not say. A
+/// server that was just started takes seconds for the first answer.
+const DETAILS_DEADLINE: Duration = Duration::from_secs(1);
+
+/// How many sessions are asked for at once at most.
+const MAX_BATCH: usize = 10_000;
 
 /// The upstream's sessions, newest first, read in batches.
 #[derive(Debug)]
@@ -21,6 +30,7 @@ pub(super) struct UpstreamLane<'a> {
     /// Whether the upstream has handed out its last session.
     drained: bool,
     trouble: Option<Trouble>,
+    told_by: Option<Instant>,
 }
 
 impl<'a> UpstreamLane<'a> {
@@ -34,7 +44,15 @@ impl<'a> UpstreamLane<'a> {
             None => Position::End,
         };
         let drained = position.is_end();
-        Self { upstream, batch: VecDeque::new(), batch_size, position, drained, trouble: None }
+        Self {
+            upstream,
+            batch: VecDeque::new(),
+            batch_size,
+            position,
+            drained,
+            trouble: None,
+            told_by: None,
+        }
     }
 
     /// The next session, which stays. Trouble ends the lane.
@@ -51,23 +69,27 @@ impl<'a> UpstreamLane<'a> {
             Position::After(last) => Some(last),
             Position::Start | Position::End => None,
         };
-        // The sessions of the last one's own time come again and are dropped here.
-        let again = last.map_or(0, |last| last.ids.len());
-        let wanted = self.batch_size + again;
         let older_than = last.map(|last| last.updated.saturating_add(1));
-        let asked = tokio::time::timeout(DEADLINE, upstream.sessions(wanted, older_than)).await;
-        match asked.unwrap_or(Err(Trouble::Unavailable)) {
-            Ok(page) => {
-                let unseen = page.sessions.into_iter().filter(|session| {
-                    !last.is_some_and(|last| last.covers(session.updated_at, &session.id))
-                });
-                self.batch = unseen.collect();
-                self.drained = !page.more || self.batch.is_empty();
+        // The sessions of the last one's own time come again and are dropped here.
+        let mut wanted = self.batch_size + last.map_or(0, |last| last.ids.len());
+        while self.batch.is_empty() && !self.drained {
+            let asked = tokio::time::timeout(DEADLINE, upstream.sessions(wanted, older_than)).await;
+            match asked.unwrap_or(Err(Trouble::Unavailable)) {
+                Ok(page) => {
+                    let unseen = page.sessions.into_iter().filter(|session| {
+                        !last.is_some_and(|last| last.covers(session.updated_at, &session.id))
+                    });
+                    self.batch = unseen.collect();
+                    self.drained = !page.more || wanted >= MAX_BATCH;
+                }
+                Err(trouble) => {
+                    tracing::warn!(trouble = trouble.label(), "upstream list");
+                    self.trouble = Some(trouble);
+                    return;
+                }
             }
-            Err(trouble) => {
-                tracing::warn!(trouble = trouble.label(), "upstream list");
-                self.trouble = Some(trouble);
-            }
+            // Nothing but sessions that were seen or cannot be made out: look further at once.
+            wanted = wanted.saturating_mul(4).min(MAX_BATCH);
         }
     }
 
@@ -76,13 +98,17 @@ impl<'a> UpstreamLane<'a> {
         let mut session = self.batch.pop_front()?;
         let before = std::mem::take(&mut self.position);
         self.position = Position::After(Served::next(before, session.updated_at, &session.id));
-        if let Some(upstream) = self.upstream.filter(|_| session.may_be_foreign()) {
-            let told = tokio::time::timeout(DEADLINE, upstream.tell(&mut session)).await;
-            if let Err(trouble) = told.unwrap_or(Err(Trouble::Unavailable)) {
-                tracing::warn!(session = ?session.id, trouble = trouble.label(), "upstream list");
-            }
+        if let Some(upstream) = self.upstream {
+            // Without an answer it is listed as an ordinary session; asking for it tells.
+            let telling = upstream.tell(&mut session);
+            let _ = tokio::time::timeout_at(self.told_by(), telling).await;
         }
         Some(SessionSummary::of_upstream(session))
+    }
+
+    /// Until when the list waits for details, from the first one asked for.
+    fn told_by(&mut self) -> Instant {
+        *self.told_by.get_or_insert_with(|| Instant::now() + DETAILS_DEADLINE)
     }
 
     /// How far the lane was read.

@@ -113,7 +113,7 @@ impl Entry {
     /// What a listing says of the session.
     pub(crate) fn glimpse(&self) -> Glimpse {
         Glimpse {
-            title: self.fold.title().map(str::to_owned),
+            title: self.fold.headline().map(str::to_owned),
             last_prompt_at: self.fold.last_prompt_at(),
             blank: self.fold.blank(),
         }

@@ -13,6 +13,7 @@ use reqwest::{Client, StatusCode, Url, header, redirect};
 pub use options::{UpstreamAddressError, UpstreamOptions};
 use readiness::{NotReady, PROBE_DEADLINE, Probe, Readiness};
 pub(crate) use reply::{Reply, Trouble};
+use sessions::Told;
 pub(crate) use sessions::UpstreamSession;
 
 /// Probes say little.
@@ -24,6 +25,7 @@ pub(crate) struct Upstream {
     options: UpstreamOptions,
     client: Client,
     readiness: Readiness,
+    told: Told,
 }
 
 /// One request, so that it can be sent again.
@@ -51,7 +53,7 @@ impl Upstream {
             .http1_only()
             .referer(false)
             .build()?;
-        Ok(Self { options, client, readiness: Readiness::default() })
+        Ok(Self { options, client, readiness: Readiness::default(), told: Told::default() })
     }
 
     /// Reads the resource at these path segments, of at most `max_bytes`.

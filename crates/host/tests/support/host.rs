@@ -50,18 +50,29 @@ impl RunningHost {
         self.client.request(method, format!("http://{}{path}", self.address))
     }
 
+    /// An answer; a turn page is checked as its clients check it.
     pub async fn get(&self, path: &str) -> Answer {
-        Answer::of(self.request("GET", path).send().await.unwrap()).await
+        let answer = Answer::of(self.request("GET", path).send().await.unwrap()).await;
+        let (resource, query) = path.split_once('?').unwrap_or((path, ""));
+        if resource.ends_with("/messages") && answer.status == 200 {
+            let parameter = |name: &str| {
+                let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+                pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+            };
+            let turns = parameter("turns").map_or(3, |turns| turns.parse().unwrap_or(10));
+            assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
+            check_turn_page(&answer.body, turns, parameter("before"));
+        }
+        answer
     }
 
-    /// A turn page, checked as its clients check it.
+    /// A turn page.
     pub async fn page(&self, session: &str, turns: usize, before: Option<&str>) -> Value {
         let cursor = before.map(|before| format!("&before={before}")).unwrap_or_default();
         let path = format!("/api/openchamber/sessions/{session}/messages?turns={turns}{cursor}");
         let answer = self.get(&path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-        assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
-        check_turn_page(&answer.body, turns, before)
+        answer.json()
     }
 
     /// Every page from the newest to the oldest.

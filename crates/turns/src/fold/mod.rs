@@ -109,6 +109,7 @@ pub struct Fold {
     workflows: HashMap<String, Shown>,
     route: Route,
     title: Option<String>,
+    first_prompt: Option<String>,
     last_prompt_at: Option<i64>,
     blank: bool,
 }
@@ -140,6 +141,7 @@ impl Fold {
             workflows: HashMap::new(),
             route: Route { provider: Text::from(""), model: Text::from("") },
             title: None,
+            first_prompt: None,
             last_prompt_at: None,
             blank: true,
         }
@@ -204,6 +206,13 @@ impl Fold {
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
+    }
+
+    /// What to call the session in a list: its title, else the beginning of the first line that a
+    /// person wrote in it.
+    #[must_use]
+    pub fn headline(&self) -> Option<&str> {
+        self.title.as_deref().or(self.first_prompt.as_deref())
     }
 
     /// When a person last wrote a message, in milliseconds since the epoch.
@@ -283,6 +292,9 @@ impl Fold {
         let authored = user.authored();
         if authored {
             self.last_prompt_at = Some(event.time());
+            if self.first_prompt.is_none() {
+                self.first_prompt = user.opening();
+            }
         }
         if self.is_checkpoint(event) {
             return;
