@@ -65,14 +65,11 @@ pub struct HandleClosed {
 
 /// Someone else changed the log under a write handle.
 #[derive(Debug, Error)]
-#[error(
-    "session \"{id}\": write ownership was lost; close this handle and reopen ({evidence}); \
-     nothing of this batch was stored"
-)]
+#[error("session \"{id}\": write ownership was lost; close this handle and reopen ({evidence})")]
 pub struct OwnershipLost {
     /// The session.
     pub id: SessionId,
-    /// What gave it away.
+    /// What gave it away, and what became of the batch.
     pub evidence: String,
 }
 
