@@ -110,7 +110,7 @@ async fn an_append_is_written_checked_and_synced() {
         let writer = open(&store, "s", Access::Write).await;
         faults.clear_log();
         append(&*writer, 3, 2).await;
-        let expected = [Op::FileStat, Op::Stat, Op::Append, Op::FileStat, Op::SyncData];
+        let expected = [Op::FileStat, Op::Stat, Op::ReadAt, Op::Append, Op::FileStat, Op::SyncData];
         assert_eq!(faults.ops(""), expected);
     }
 }

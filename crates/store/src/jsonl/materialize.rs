@@ -16,6 +16,7 @@ use super::{
     layout::{Encoding, SessionDir},
     lock::Lock,
     root::Root,
+    seal::{Ending, Seal},
     writer::write_all,
 };
 use crate::error::{AlreadyExists, AlreadyOwned, Poisoned};
@@ -26,6 +27,7 @@ pub(crate) struct Made {
     pub(crate) dir: SessionDir,
     pub(crate) file: Box<dyn File>,
     pub(crate) stat: FileStat,
+    pub(crate) ending: Ending,
 }
 
 /// Stores a new session, with its first batch of records if there is one.
@@ -63,10 +65,11 @@ pub(crate) fn materialize(
             failed(error).into()
         }
     })?;
+    let ending = Ending::clean(Seal::of_written(root.encoding, 0, &bytes));
     root.fs
         .sync_dir(dir.path())
         .and_then(|()| file.stat())
-        .map(|stat| Made { dir, file, stat })
+        .map(|stat| Made { dir, file, stat, ending })
         .map_err(|error| {
             let cause = format!("its directory could not be synced: {error}");
             WriteFailure::Poisoned(Poisoned { id: id.clone(), cause })

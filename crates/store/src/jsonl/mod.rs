@@ -10,7 +10,7 @@
 //! | `frames`, `tail`, `bytes` | finding, judging, packing and unpacking frames; the ends of damaged logs |
 //! | `root`, `discover`, `head`, `snapshot`, `list` | finding sessions; headers and states of files |
 //! | `reader` | from a file to events |
-//! | `lock`, `materialize`, `cut`, `writer` | owning a session, making its log, appending to it |
+//! | `lock`, `seal`, `materialize`, `cut`, `writer` | owning a session, making its log, appending to it |
 //! | `registry`, `queue`, `mutations` | who writes what within a store; one mutation after the other |
 //! | `handle`, `store` | the asynchronous shell |
 //!
@@ -34,6 +34,7 @@ mod queue;
 mod reader;
 mod registry;
 mod root;
+mod seal;
 mod snapshot;
 mod store;
 mod tail;

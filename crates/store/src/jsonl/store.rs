@@ -229,7 +229,9 @@ impl Shared {
             operation: "open",
         };
         let read = read_log(&self.root, &request)?.ok_or_else(not_found)?;
-        let header = read.header.ok_or_else(not_found)?;
+        let (Some(header), Some(ending)) = (read.header, read.ending) else {
+            return Err(not_found().into());
+        };
         check_place(&self.root, &header, &dir)?;
         let file = self
             .root
@@ -238,7 +240,7 @@ impl Shared {
             .map_err(|source| Subject { id, path: &path }.io("open", source))?;
         check(cancel, "open")?;
 
-        let log = OpenLog::read(&self.root, dir, file, &read.progress, read.tail);
+        let log = OpenLog::read(&self.root, dir, file, &read.progress, read.tail, ending);
         let writer = Writer::stored(
             Arc::clone(&self.root),
             Arc::clone(claim.owner()),

@@ -15,6 +15,7 @@ use super::{
     reader::Progress,
     registry::{Acknowledged, Owner, Standing},
     root::Root,
+    seal::{Ending, Seal},
     tail::Tail,
 };
 use crate::error::{
@@ -204,15 +205,18 @@ pub(crate) struct OpenLog {
     left: FileStat,
     /// Where the last record ends.
     end: u64,
-    /// What lies behind it, to be cut off before anything is appended.
+    /// What the file ends with.
+    ending: Ending,
+    /// What lies behind the last record, to be cut off before anything is appended.
     tail: Option<Tail>,
 }
 
 impl OpenLog {
     /// A log that was just made.
     fn made(root: &Root, made: Made) -> Self {
-        let Made { dir, file, stat } = made;
-        Self { path: dir.log(root.encoding), dir, file, left: stat, end: stat.size, tail: None }
+        let Made { dir, file, stat, ending } = made;
+        let path = dir.log(root.encoding);
+        Self { dir, path, file, left: stat, end: stat.size, ending, tail: None }
     }
 
     /// A log that was read to its end.
@@ -222,9 +226,10 @@ impl OpenLog {
         file: Box<dyn File>,
         progress: &Progress,
         tail: Option<Tail>,
+        ending: Ending,
     ) -> Self {
         let path = dir.log(root.encoding);
-        Self { path, dir, file, left: progress.file, end: progress.end, tail }
+        Self { dir, path, file, left: progress.file, end: progress.end, ending, tail }
     }
 
     fn append(&mut self, root: &Root, id: &SessionId, records: &str) -> Result<(), Setback> {
@@ -245,7 +250,7 @@ impl OpenLog {
             .map_or(Ok(()), |evidence| Err(Setback::Broken(Broken::Lost(evidence))))?;
         self.cut_tail(root, id)?;
         match write_all(&*self.file, bytes) {
-            Ok(()) => self.confirm(bytes),
+            Ok(()) => self.confirm(root, bytes),
             Err(torn) => {
                 self.take_back(&torn)?;
                 Err(failed("append to", &self.path, torn.source))
@@ -267,11 +272,15 @@ impl OpenLog {
                 "its log was replaced by another file; nothing was written".to_owned(),
             ));
         }
-        Ok((open.size != self.left.size).then(|| {
-            format!(
+        if open.size != self.left.size {
+            return Ok(Some(format!(
                 "its log has {} bytes, where this handle left {}; nothing was written",
                 open.size, self.left.size
-            )
+            )));
+        }
+        let rewritten = !self.ending.holds(&*self.file)?;
+        Ok(rewritten.then(|| {
+            "its log ends with other bytes than this handle left; nothing was written".to_owned()
         }))
     }
 
@@ -304,11 +313,12 @@ impl OpenLog {
             "cut off the tail that an interrupted append left",
         );
         self.left = stat;
+        self.ending = Ending::clean(self.ending.record);
         self.tail = None;
     }
 
     /// Checks that the batch is where it belongs, and syncs it.
-    fn confirm(&mut self, bytes: &[u8]) -> Result<(), Setback> {
+    fn confirm(&mut self, root: &Root, bytes: &[u8]) -> Result<(), Setback> {
         let looked = self.file.stat();
         let stat = looked.map_err(|error| poisoned("its log could not be looked at", &error))?;
         if stat.size != self.end + bytes.len() as u64 {
@@ -317,6 +327,7 @@ impl OpenLog {
         }
         let synced = self.file.sync_data();
         synced.map_err(|error| poisoned("a batch could not be synced", &error))?;
+        self.ending = Ending::clean(Seal::of_written(root.encoding, self.end, bytes));
         self.left = stat;
         self.end = stat.size;
         Ok(())

@@ -13,6 +13,7 @@ use super::{
     fs::{FileStat, OpenMode},
     registry::Acknowledged,
     root::Root,
+    seal::Ending,
     tail::Tail,
 };
 use crate::seam::{Cancel, EventRange};
@@ -49,6 +50,8 @@ pub(crate) struct LogRead {
     pub(crate) progress: Progress,
     /// What comes after it.
     pub(crate) tail: Option<Tail>,
+    /// What the file ends with, when reading began at the beginning.
+    pub(crate) ending: Option<Ending>,
 }
 
 /// How far a log has been read and found to be in order.

@@ -18,6 +18,7 @@ use crate::{
         head::{decode_failure, frame_failed, header_line},
         layout::Encoding,
         root::Root,
+        seal::{Ending, Seal},
         tail::{Tail, TailKind, judge_frames, zeroed_lines},
     },
     seam::EventRange,
@@ -35,6 +36,8 @@ pub(super) struct Pass<'a> {
     intake: Intake<'a>,
     /// Where the last accepted record ends.
     at: u64,
+    /// The last accepted record, and what lies behind it.
+    ending: Ending,
     /// Where enough has been read, though the log goes on.
     enough: Option<u64>,
 }
@@ -72,7 +75,8 @@ impl<'a> Pass<'a> {
         let tail = pass.run()?;
         let next = pass.intake.records.next_seq();
         let progress = Progress { file: stat, end: pass.at, next, marks: pass.intake.marks };
-        Ok(LogRead { header: pass.header, events: pass.intake.events, progress, tail })
+        let ending = Some(pass.ending);
+        Ok(LogRead { header: pass.header, events: pass.intake.events, progress, tail, ending })
     }
 
     fn new(
@@ -90,6 +94,7 @@ impl<'a> Pass<'a> {
             header: None,
             intake: Intake::new(root, request, first),
             at: 0,
+            ending: Ending::clean(Seal::of(0, &[])),
             enough: None,
         }
     }
@@ -103,7 +108,7 @@ impl<'a> Pass<'a> {
             let new = self.intake.marks.0.into_iter().filter(|mark| mark.offset >= known.end);
             new.for_each(|mark| progress.marks.add(mark));
         }
-        LogRead { header: None, events: self.intake.events, progress, tail: None }
+        LogRead { header: None, events: self.intake.events, progress, tail: None, ending: None }
     }
 
     fn run(&mut self) -> Result<Option<Tail>, LogFailure> {
@@ -165,7 +170,9 @@ impl Pass<'_> {
             let problem = match scan_frame(bytes) {
                 FrameScan::Complete(frame) => match decoder.decode(bytes, frame) {
                     Ok(text) => {
+                        let record = Seal::of_frame(self.at, bytes, frame);
                         self.take_frame(&text)?;
+                        self.ending = Ending::clean(record);
                         self.at += frame.len as u64;
                         least = 1;
                         continue;
@@ -186,7 +193,10 @@ impl Pass<'_> {
             let bytes = self.bytes.held();
             return match judge_frames(self.at, bytes, problem.as_deref(), &mut decoder) {
                 Ok(_) if self.at == 0 => Err(self.headerless()),
-                Ok(tail) => Ok(Some(tail)),
+                Ok(tail) => {
+                    self.ending.tail = Seal::of(self.at, bytes);
+                    Ok(Some(tail))
+                }
                 Err(damage) => Err(subject.corrupt(&damage.problem)),
             };
         }
@@ -240,7 +250,12 @@ impl Pass<'_> {
                 }
                 None => held,
             };
-            self.at += self.intake.take_bytes(from, part, &text_of(part));
+            let accepted = self.intake.take_bytes(from, part, &text_of(part));
+            let lines = usize::try_from(accepted).ok().and_then(|accepted| part.get(..accepted));
+            if let Some(lines) = lines.filter(|lines| !lines.is_empty()) {
+                self.ending = Ending::clean(Seal::of_last_line(from, lines));
+            }
+            self.at += accepted;
             from += part.len() as u64;
             least = 1;
         }
@@ -255,6 +270,8 @@ impl Pass<'_> {
             if let Some(feed) = memchr::memchr(b'\n', bytes) {
                 let line = text_of(bytes.get(..feed).unwrap_or(bytes));
                 self.at = feed as u64 + 1;
+                self.ending =
+                    Ending::clean(Seal::of_last_line(0, bytes.get(..=feed).unwrap_or(bytes)));
                 return self.take_header(&line);
             }
             least = bytes.len() + 1;
@@ -278,6 +295,7 @@ impl Pass<'_> {
             None if torn => TailKind::Torn,
             None => TailKind::Uncommitted,
         };
+        self.ending.tail = Seal::of(self.at, bytes);
         let legible = bytes.contains(&b'\n') || decode(&text_of(bytes)).is_ok();
         Ok(Some(Tail { kind, legible }))
     }
