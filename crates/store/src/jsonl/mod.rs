@@ -14,8 +14,11 @@
 //! | `registry`, `queue`, `mutations` | who writes what within a store; one mutation after the other |
 //! | `handle`, `store` | the asynchronous shell |
 //!
-//! All but the last two rows are plain synchronous code.
+//! All but the last two rows are plain synchronous code. The feature `sim` adds `blocking`, which
+//! runs it without the shell.
 
+#[cfg(feature = "sim")]
+pub mod blocking;
 mod bytes;
 mod cut;
 mod discover;

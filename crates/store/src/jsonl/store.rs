@@ -51,6 +51,13 @@ pub(crate) struct Shared {
     pub(crate) registry: Arc<Registry>,
 }
 
+impl Shared {
+    pub(crate) fn open_on(options: JsonlOptions, fs: Arc<dyn Fs>) -> Result<Arc<Self>, StoreError> {
+        let root = Arc::new(Root::open(options, fs)?);
+        Ok(Arc::new(Self { root, registry: Arc::default() }))
+    }
+}
+
 impl JsonlStore {
     /// Opens a store. Nothing is created; a root that is not there is made with its first session.
     ///
@@ -68,8 +75,7 @@ impl JsonlStore {
     ///
     /// As [`JsonlStore::open`].
     pub fn open_on(options: JsonlOptions, fs: Arc<dyn Fs>) -> Result<Self, StoreError> {
-        let root = Arc::new(Root::open(options, fs)?);
-        Ok(Self { shared: Arc::new(Shared { root, registry: Arc::default() }) })
+        Shared::open_on(options, fs).map(|shared| Self { shared })
     }
 
     /// How the logs of this root are encoded.
@@ -169,6 +175,17 @@ impl Shared {
         claim: Claim,
         cancel: &Cancel,
     ) -> Result<Box<dyn SessionHandle>, CreateError> {
+        let (reading, owned) = self.reserve(header, claim, cancel)?;
+        Ok(Box::new(JsonlHandle::new(reading, Some(owned))))
+    }
+
+    /// Owns a session that is not stored yet.
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        header: SessionHeader,
+        claim: Claim,
+        cancel: &Cancel,
+    ) -> Result<(Reading, Owned), CreateError> {
         if discover::find(&self.root, &header.id)?.is_some() {
             return Err(AlreadyExists { id: header.id }.into());
         }
@@ -178,7 +195,7 @@ impl Shared {
         let path = self.root.layout.session_dir(&header).log(self.root.encoding);
         let writer = Writer::pending(Arc::clone(&self.root), Arc::clone(&owner), header.clone());
         let reading = Reading::new(Arc::clone(self), header, path, Some(owner));
-        Ok(Box::new(JsonlHandle::new(reading, Some(Owned::new(writer, claim)))))
+        Ok((reading, Owned::new(writer, claim)))
     }
 
     fn open_to_read(
@@ -214,6 +231,17 @@ impl Shared {
         claim: Claim,
         cancel: &Cancel,
     ) -> Result<Box<dyn SessionHandle>, OpenError> {
+        let (reading, owned) = self.own(id, claim, cancel)?;
+        Ok(Box::new(JsonlHandle::new(reading, Some(owned))))
+    }
+
+    /// Owns a stored session.
+    pub(crate) fn own(
+        self: &Arc<Self>,
+        id: &SessionId,
+        claim: Claim,
+        cancel: &Cancel,
+    ) -> Result<(Reading, Owned), OpenError> {
         let not_found = || NotFound { id: id.clone() };
         // Before anything is made: an absent session must leave no lock file behind.
         let dir = discover::find(&self.root, id)?.ok_or_else(not_found)?;
@@ -250,7 +278,7 @@ impl Shared {
             lock,
         );
         let reading = Reading::new(Arc::clone(self), header, path, None).primed(read.progress);
-        Ok(Box::new(JsonlHandle::new(reading, Some(Owned::new(writer, claim)))))
+        Ok((reading, Owned::new(writer, claim)))
     }
 
     fn lock(&self, id: &SessionId, dir: &SessionDir) -> Result<Option<Lock>, LogFailure> {
