@@ -5,7 +5,7 @@ use std::io;
 use super::{
     fs::{File, Fs, OpenMode},
     layout::SessionDir,
-    writer::write_all,
+    open_log::write_all,
 };
 
 /// How many cuts at one offset are kept apart.

@@ -15,9 +15,9 @@ use super::{
     fs::{File, FileStat, Fs, OpenMode},
     layout::{Encoding, SessionDir},
     lock::Lock,
+    open_log::write_all,
     root::Root,
     seal::{Ending, Seal},
-    writer::write_all,
 };
 use crate::error::{AlreadyExists, AlreadyOwned, Poisoned};
 

@@ -10,7 +10,7 @@
 //! | `frames`, `tail`, `bytes` | finding, judging, packing and unpacking frames; the ends of damaged logs |
 //! | `root`, `discover`, `head`, `snapshot`, `list` | finding sessions; headers and states of files |
 //! | `reader` | from a file to events |
-//! | `lock`, `seal`, `materialize`, `cut`, `writer` | owning a session, making its log, appending to it |
+//! | `lock`, `seal`, `materialize`, `cut`, `open_log`, `writer` | owning a session, making its log, appending to it |
 //! | `registry`, `queue`, `mutations` | who writes what within a store; one mutation after the other |
 //! | `handle`, `store` | the asynchronous shell |
 //!
@@ -32,6 +32,7 @@ mod list;
 mod lock;
 mod materialize;
 mod mutations;
+mod open_log;
 mod options;
 mod queue;
 mod reader;

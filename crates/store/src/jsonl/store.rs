@@ -15,12 +15,13 @@ use super::{
     list,
     lock::Lock,
     mutations::Owned,
+    open_log::OpenLog,
     queue::NotRun,
     reader::{ReadRequest, read_log},
     registry::{Claim, Registry, Standing},
     root::Root,
     snapshot,
-    writer::{OpenLog, Writer},
+    writer::Writer,
 };
 use crate::{
     error::{
