@@ -288,7 +288,6 @@ async fn only_our_own_bytes_are_ever_cut() {
         let (disk, faults, store) = stored(encoding).await;
         let writer = open(&store, "s", Access::Write).await;
         faults.inject(Op::Append, LOG, 0, 1, Effect::Short(5));
-        faults.fail(Op::Append, LOG, ErrorKind::StorageFull);
         faults.inject(Op::FileStat, LOG, 1, 1, Effect::Before(Box::new(intrude(&disk))));
         let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
         assert_eq!(error.kind(), "ownership_lost");

@@ -133,7 +133,7 @@ fn publish(
 fn create(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> io::Result<Box<dyn File>> {
     let file = fs.open(path, OpenMode::CreateNew)?;
     let written = write_all(&*file, bytes).map_err(|torn| torn.source);
-    match written.and_then(|()| file.sync_all()) {
+    match written.and_then(|_| file.sync_all()) {
         Ok(()) => Ok(file),
         Err(error) => {
             let _ = fs.unlink(path);

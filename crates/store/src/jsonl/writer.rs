@@ -134,7 +134,7 @@ impl Writer {
             }
             State::Stored { log, .. } => match records {
                 Some(records) => log.append(&self.root, &self.id, records),
-                None => Ok(()),
+                None => log.flush(&self.root, &self.id),
             },
         };
         match outcome {
