@@ -87,7 +87,7 @@ fn a_bad_line_stops_the_append_and_loses_nothing_before_it() {
         (b"{\"type\":\"todo/write\"}\n", 2, "line 7"),
         (b"not json\n", 2, "line 7"),
         (b"{\"type\":\"todo/write\",\"data\":\"\xff\"}\n", 2, "line 7"),
-        (b"{\"type\":\"todo/write\",\"seq\":3,\"data\":1}\n", 2, "line 7"),
+        (b"{\"type\":\"todo/write\",\"seq\":3,\"data\":1}\n", 7, "line 7"),
         (b"{\"type\":\"acme/telemetry\",\"data\":1}\n", 5, "--allow-unknown"),
         (b"{\"type\":\"user/message\",\"data\":{},\"surfaceOp\":\"append\"}\n", 2, "line 7"),
     ];
@@ -112,7 +112,7 @@ fn a_bad_line_stops_the_append_and_loses_nothing_before_it() {
 fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
     let bench = Bench::new();
     bench.run_with_input(&["append", "here", "--create"], turn(1, "a", "b").as_bytes());
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 12] = [
         (&["show", "nowhere"], 3, "session \"nowhere\": no such session"),
         (&["events", "nowhere"], 3, "session \"nowhere\" not found"),
         (&["append", "nowhere"], 3, "--create makes it"),
@@ -126,6 +126,9 @@ fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
         (&["--store", "sqlite:x", "ls"], 2, "sqlite:"),
         (&["--compression", "gzip", "ls"], 2, "gzip"),
         (&["--config", "absent.toml", "ls"], 2, "absent.toml"),
+        (&["shw", "here"], 2, "unrecognized subcommand 'shw'"),
+        (&["events", "here", "--ofset", "3"], 2, "unexpected argument '--ofset' found"),
+        (&["events"], 2, "<ID>"),
     ];
     for (args, code, hint) in cases {
         let output = bench.run(args);
@@ -134,6 +137,9 @@ fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
         assert_eq!(text(&output.stderr).lines().count(), 1, "{args:?}: {output:?}");
         assert!(output.stdout.is_empty(), "{args:?}: {output:?}");
     }
+    let json = bench.run(&["--json", "events"]);
+    let error: serde_json::Value = serde_json::from_slice(&json.stderr).unwrap();
+    assert_eq!((&error["error"]["kind"], json.status.code()), (&"usage".into(), Some(2)));
     let json = bench.run(&["--json", "events", "nowhere"]);
     let error: serde_json::Value = serde_json::from_slice(&json.stderr).unwrap();
     assert_eq!(error["error"]["kind"], "not_found");
@@ -160,6 +166,11 @@ fn logs_that_cannot_be_read_say_why() {
         assert!(listed.status.success(), "{log}: {listed:?}");
         assert!(text(&listed.stdout).contains(id), "{log}: {listed:?}");
         assert!(!text(&listed.stdout).contains("  ok  "), "{log}: {listed:?}");
+        // The state that is printed is the state that is asked for.
+        assert_eq!(text(&bench.run(&["ls", "--state", "ok"]).stdout), "", "{log}");
+        let state = if code == 5 { "newer" } else { "damaged" };
+        let asked = bench.run(&["ls", "--state", state, "--limit", "1"]);
+        assert_eq!(asked.stdout, listed.stdout, "{log}: {asked:?}");
     }
     bench.plant("--work-proj--", id, &fixture("dsh/damaged/raw-torn.jsonl"));
     assert_eq!(text(&bench.run(&["events", id]).stdout).lines().count(), 124);
@@ -180,6 +191,7 @@ fn ls_tells_events_and_title_of_logs_written_by_others() {
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["eventCount"], 24);
     assert_eq!(json["cwd"], "/work/proj");
+    assert_eq!(json["updatedAtEstimated"], true);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! The store, the turn pages and the command name their failures by a stable word, the *kind*.
 //! This table is the only place that turns a kind into an exit code or an HTTP status.
 
+use turnkeep_store::SessionState;
+
 /// What one kind of failure means outside of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
@@ -68,6 +70,17 @@ pub const KINDS: &[Kind] = &[
 pub fn of(kind: &str) -> &'static Kind {
     const INTERNAL: &Kind = &self::kind("internal", 7, 500, "internal error");
     KINDS.iter().find(|row| row.kind == kind).unwrap_or(INTERNAL)
+}
+
+/// How a session is listed whose events cannot be read for a reason of this kind; `None` when the
+/// reason is not in the session.
+#[must_use]
+pub fn state_of_unreadable(kind: &str) -> Option<SessionState> {
+    match kind {
+        "format_unsupported" => Some(SessionState::Newer),
+        "corrupt" | "log_shrank" => Some(SessionState::Damaged),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

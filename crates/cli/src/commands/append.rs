@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use turnkeep_log::{
-    Event, EventDraft, Seq, SessionHeader, SessionId, Text, Vocabulary,
+    CompleteError, Event, EventDraft, Seq, SessionHeader, SessionId, Text, Vocabulary,
     gate::{self, GateError},
 };
 use turnkeep_store::{Access, Cancel, SessionHandle, SessionStore, error::OpenError};
@@ -151,9 +151,13 @@ impl Appender<'_> {
         }
         let draft =
             EventDraft::parse(&Text::from(text)).map_err(|error| refused("usage", &error))?;
-        let event = draft
-            .complete(self.next, Timestamp::now().as_millisecond())
-            .map_err(|error| refused("usage", &error))?;
+        let event =
+            draft.complete(self.next, Timestamp::now().as_millisecond()).map_err(|error| {
+                match error {
+                    CompleteError::Seq { .. } => refused("seq_mismatch", &error),
+                    CompleteError::Event(_) => refused("usage", &error),
+                }
+            })?;
         match gate::check_event(self.id, &event, &self.known) {
             Err(GateError::Unsupported { .. }) if self.allow_unknown => {}
             Err(error @ GateError::Unsupported { .. }) => {

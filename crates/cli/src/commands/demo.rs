@@ -11,7 +11,7 @@ use turnkeep_store::{
 
 use crate::{
     args::DemoArgs,
-    commands::serve::{host, serve},
+    commands::serve::{listening, serve},
     config::Settings,
     demo,
     failure::Failure,
@@ -25,7 +25,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
     let store = JsonlStore::open(JsonlOptions::new(folder.path().join("sessions")))?;
     let store: Arc<dyn SessionStore> = Arc::new(store);
     let settings = Settings { listen: Some(args.listen), ..Settings::default() };
-    let host = host(Arc::clone(&store), &settings)?;
+    let host = listening(Arc::clone(&store), &settings)?;
     // Taking the address first: a demo that cannot be served need not be written.
     let listener = host.bind().await?;
     let count = demo::fill(store.as_ref(), Timestamp::now().as_millisecond()).await?;

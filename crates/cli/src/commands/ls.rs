@@ -2,6 +2,7 @@
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
+use turnkeep_host::kinds::state_of_unreadable;
 use turnkeep_store::{
     Access, Cancel, EventRange, ListQuery, SessionEntry, SessionState, SessionStore,
 };
@@ -15,17 +16,30 @@ const READ_UP_TO: u64 = 1 << 20;
 
 /// Lists the sessions, newest first.
 pub(crate) async fn run(args: LsArgs, context: &Context) -> Result<(), Failure> {
-    let states = args.state.iter().map(|state| state_named(state)).collect::<Result<_, _>>()?;
+    let states = args.state.iter().map(|state| state_named(state));
+    let states = states.collect::<Result<Vec<_>, _>>()?;
     let store = store::open(&context.settings)?;
-    let query = ListQuery { cwd: args.cwd, states, limit: args.limit, cursor: None };
+    // Only the events tell some damaged sessions from good ones, so the state is looked at here.
+    let limit = args.limit.filter(|_| states.is_empty());
+    let query = ListQuery { cwd: args.cwd, limit, ..ListQuery::default() };
     let list = store.list(&query, &Cancel::never()).await?;
     let mut out = Output::stdout();
     if list.entries.is_empty() && out.is_terminal() && !context.json {
         eprintln!("no sessions; `turnkeep append ID --create` makes one");
     }
+    let mut left = args.limit.unwrap_or(usize::MAX);
     for entry in &list.entries {
+        if left == 0 {
+            break;
+        }
         let hints = hints(store.as_ref(), entry).await;
-        out.line(&if context.json { json_line(entry, &hints) } else { text_line(entry, &hints) })?;
+        let (state, _) = state_of(entry, &hints);
+        if states.is_empty() || states.contains(&state) {
+            let line =
+                if context.json { json_line(entry, &hints) } else { text_line(entry, &hints) };
+            out.line(&line)?;
+            left -= 1;
+        }
     }
     out.flush()
 }
@@ -75,13 +89,17 @@ async fn hints(store: &dyn SessionStore, entry: &SessionEntry) -> Hints {
 
 impl Hints {
     fn unreadable(kind: &str, error: &dyn std::fmt::Display) -> Self {
-        let state = match kind {
-            "format_unsupported" => SessionState::Newer,
-            "corrupt" => SessionState::Damaged,
-            // Gone, or out of reach, since it was listed.
-            _ => return Self::default(),
-        };
-        Self { problem: Some((state, error.to_string())), ..Self::default() }
+        // For other reasons it is out of reach, or gone since it was listed.
+        let problem = state_of_unreadable(kind).map(|state| (state, error.to_string()));
+        Self { problem, ..Self::default() }
+    }
+}
+
+/// The state to show, and why it is another one than `ok`.
+fn state_of<'a>(entry: &'a SessionEntry, hints: &'a Hints) -> (SessionState, Option<&'a String>) {
+    match &hints.problem {
+        Some((state, reason)) => (*state, Some(reason)),
+        None => (entry.state, entry.reason.as_ref()),
     }
 }
 
@@ -90,10 +108,7 @@ fn text_line(entry: &SessionEntry, hints: &Hints) -> String {
     let updated = stat.and_then(|stat| stat.modified_at).map_or("-".to_owned(), local_time);
     let events = hints.events.map_or("-".to_owned(), |count| count.to_string());
     let size = stat.and_then(|stat| stat.size_bytes).map_or("-".to_owned(), human_size);
-    let (state, reason) = match &hints.problem {
-        Some((state, reason)) => (*state, Some(reason)),
-        None => (entry.state, entry.reason.as_ref()),
-    };
+    let (state, reason) = state_of(entry, hints);
     let said = hints.title.as_ref().or(reason).map_or("", |said| said.lines().next().unwrap_or(""));
     format!(
         "{:<36}  {updated:<16}  {events:>7}  {size:>9}  {:<7}  {said}",
@@ -106,10 +121,7 @@ fn text_line(entry: &SessionEntry, hints: &Hints) -> String {
 
 fn json_line(entry: &SessionEntry, hints: &Hints) -> String {
     let stat = entry.stat.as_ref();
-    let (state, reason) = match &hints.problem {
-        Some((state, reason)) => (*state, Some(reason)),
-        None => (entry.state, entry.reason.as_ref()),
-    };
+    let (state, reason) = state_of(entry, hints);
     let mut line = json!({
         "id": entry.id.as_str(),
         "source": "store",
@@ -117,6 +129,8 @@ fn json_line(entry: &SessionEntry, hints: &Hints) -> String {
         "cwd": stat.and_then(|stat| stat.header.cwd.as_deref()),
         "createdAt": stat.map(|stat| stat.header.created_at),
         "updatedAt": stat.and_then(|stat| stat.modified_at),
+        // The file's time, which copying a store changes.
+        "updatedAtEstimated": stat.is_some_and(|stat| stat.modified_at.is_some()),
         "eventCount": hints.events,
         "sizeBytes": stat.and_then(|stat| stat.size_bytes),
         "state": state.as_str(),
