@@ -87,6 +87,10 @@ pub fn state_of_unreadable(kind: &str) -> Option<SessionState> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use turnkeep_store::error::{
+        AppendError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
+        StoreError,
+    };
     use turnkeep_turns::TurnPageError;
 
     use super::{KINDS, of};
@@ -104,24 +108,17 @@ mod tests {
 
     #[test]
     fn every_kind_the_store_can_name_is_here() {
-        // The list in the documentation of `turnkeep_store::error`, word for word.
-        let named = [
-            "not_found",
-            "already_exists",
-            "already_owned",
-            "read_only",
-            "handle_closed",
-            "ownership_lost",
-            "format_unsupported",
-            "corrupt",
-            "not_serializable",
-            "seq_mismatch",
-            "log_shrank",
-            "poisoned",
-            "cancelled",
-            "io",
+        let enums = [
+            StoreError::KINDS,
+            CreateError::KINDS,
+            OpenError::KINDS,
+            StatError::KINDS,
+            ListError::KINDS,
+            ReadError::KINDS,
+            AppendError::KINDS,
+            FlushError::KINDS,
         ];
-        for kind in named {
+        for kind in enums.concat() {
             assert_eq!(of(kind).kind, kind);
         }
         assert_eq!(of("no such word").exit_code, 7);
