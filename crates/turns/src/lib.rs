@@ -55,18 +55,21 @@ mod oracle;
 pub mod page;
 pub mod projection;
 pub mod query;
+mod reader;
 mod row;
 pub mod scan;
 mod slim;
 mod splice;
 pub mod summary;
+#[cfg(test)]
+mod testing;
 pub mod turn_page;
 
 pub use boundary::is_boundary;
 pub use error::TurnPageError;
 pub use fold::{Fold, FoldPage};
-pub use page::{Answer, PageRequest, Purpose, SourcePage};
+pub use page::{Answer, PageRequest, Purpose, SourceKind, SourcePage};
 pub use projection::{Parts, Projection};
 pub use query::TurnQuery;
-pub use scan::{SourceKind, TurnScan};
+pub use scan::TurnScan;
 pub use turn_page::TurnPage;
