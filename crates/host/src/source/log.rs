@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use thiserror::Error;
-use turnkeep_log::{Seq, SessionId};
+use turnkeep_log::{Seq, SessionId, Text};
 use turnkeep_store::{
     Access, Cancel, EventRange, SessionHandle, SessionStat, SessionStore,
     error::{OpenError, ReadError, StatError},
 };
 use turnkeep_turns::{
-    Answer, PageRequest, SourceKind, SourcePage, TurnPageError,
+    Answer, MessageError, PageRequest, SourceKind, SourcePage, TurnPageError,
     cursor::{decode_seq, encode_seq},
 };
 
@@ -158,5 +158,12 @@ impl Source for LogSession {
         let oldest = page.rows.first().map(|(seq, _)| encode_seq(*seq));
         let next = oldest.filter(|_| page.more);
         SourcePage::from_log(page.rows, next).map(Answer::Page)
+    }
+
+    async fn message(&self, id: &str) -> Result<Text, MessageError> {
+        let slot = self.fold.lock().await;
+        let entry = slot.as_ref().ok_or(MessageError::Upstream)?;
+        let record = entry.fold().record(id).ok_or(MessageError::NotFound)?;
+        Ok(record.text().clone())
     }
 }
