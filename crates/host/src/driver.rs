@@ -81,11 +81,24 @@ impl Sources {
             if let Some(stat) = stat {
                 return Ok(Place::Store(Arc::clone(log), Box::new(stat)));
             }
+            // The list shows a log without a whole header as damaged: it is no missing session.
+            // An id that may be the upstream's is left to it.
+            if !self.may_be_upstreams(id)
+                && let Some(error) = log.hidden_trouble(&session).await
+            {
+                return Err(stored_trouble(&error, id));
+            }
         }
         match &self.upstream {
-            Some(upstream) if id.starts_with("ses") => Ok(Place::Upstream(Arc::clone(upstream))),
+            Some(upstream) if self.may_be_upstreams(id) => {
+                Ok(Place::Upstream(Arc::clone(upstream)))
+            }
             _ => Err(TurnPageError::SessionNotFound.into()),
         }
+    }
+
+    fn may_be_upstreams(&self, id: &str) -> bool {
+        self.upstream.is_some() && id.starts_with("ses")
     }
 
     /// The session as a source of rows.

@@ -65,6 +65,14 @@ impl LogSource {
         Ok(self.store.stat(id, &Cancel::never()).await?)
     }
 
+    /// Why a session of this id cannot be read that [`stat`](Self::stat) knows nothing of; `None`
+    /// when there is nothing that is amiss. A log whose first line is not whole has no header, and
+    /// is told from no log at all by opening it.
+    pub(crate) async fn hidden_trouble(&self, id: &SessionId) -> Option<LogError> {
+        let trouble = self.open(id).await.err()?;
+        (trouble.kind() != "not_found").then_some(trouble)
+    }
+
     /// The session as of `stat` or later.
     ///
     /// What is cached of it is taken; the events that came since are read and folded in.
