@@ -146,8 +146,11 @@ async fn a_password_is_needed_and_used() {
 
     let path = format!("/api/openchamber/sessions/{session}/messages");
     for password in [None, Some("wrong")] {
-        let answer = host(&server, password).await.get(&path).await;
+        let host = host(&server, password).await;
+        let answer = host.get(&path).await;
         assert_eq!((answer.status, answer.body.as_str()), (502, r#"{"error":"upstream"}"#));
+        let listed = host.get("/api/turnkeep/sessions").await.json();
+        assert_eq!(listed["upstream"], "login_refused");
     }
 }
 
