@@ -27,7 +27,7 @@ let selected = null;
 export function search(text) {
   current?.stop.abort();
   inSight.disconnect();
-  current = { q: text.trim(), stop: new AbortController(), sessions: [], links: new Map(), order: null, cursor: null, tag: null, upstream: undefined, loading: false, more: true, asking: 0, wanted: [] };
+  current = { q: text.trim(), stop: new AbortController(), sessions: [], links: new Map(), order: null, cursor: null, tag: null, notice: null, said: "ok", loading: false, more: true, asking: 0, wanted: [] };
   fill(view.notice);
   fill(view.list);
   atEnd.unobserve(view.foot);
@@ -38,12 +38,17 @@ export function search(text) {
 export const refresh = follow(
   async () => {
     const list = current;
-    // A list that was never read waits for its reader.
-    if (!list || list.loading || list.tag === null) return true;
+    if (!list || list.loading) return true;
+    if (list.tag === null) {
+      await load(list);
+      return list.tag !== null;
+    }
     for (const session of list.sessions) describe(list, session);
     try {
       const { tag, body } = await listSessions({ q: list.q }, list.stop.signal, list.tag);
-      if (list !== current || list.loading || body === null) return true;
+      if (list !== current || list.loading) return true;
+      renderNotice(list, body === null ? list.said : body.upstream);
+      if (body === null) return true;
       list.tag = tag;
       const before = list.sessions;
       list.sessions = renewed(before, body);
@@ -51,12 +56,13 @@ export const refresh = follow(
       if (list.sessions.length === body.sessions.length) list.cursor = body.cursor;
       list.more = list.cursor !== null;
       arrange(list);
-      renderNotice(list, body.upstream);
       renderFoot(list);
       return true;
     } catch (error) {
-      if (!(error instanceof ApiError) && error.name !== "AbortError") throw error;
-      return error.name === "AbortError";
+      if (list !== current || error.name === "AbortError") return true;
+      if (!(error instanceof ApiError)) throw error;
+      renderNotice(list, "stale");
+      return false;
     }
   },
   (failures) => Math.max(EVERY, pause(false, failures)),
@@ -114,7 +120,7 @@ function renderFoot(list) {
 function foot(list) {
   if (list.more) return el("button", { class: "older", type: "button", onclick: () => load(list) }, "Load more sessions");
   // With OpenCode missing, nobody knows whether there are any.
-  if (list.sessions.length > 0 || list.upstream !== "ok") return null;
+  if (list.sessions.length > 0 || list.said !== "ok") return null;
   const text = list.q ? "No session mentions that." : "There are no sessions yet.";
   return el("div", { class: "empty" }, icon(list.q ? "search" : "list"), el("p", {}, text));
 }
@@ -122,17 +128,20 @@ function foot(list) {
 const NOTICES = {
   unavailable: ["OpenCode does not answer", "Only stored sessions are listed."],
   login_refused: ["OpenCode refused the login", "Start turnkeep with `OPENCODE_SERVER_PASSWORD` set."],
+  stale: ["Not up to date", "turnkeep does not answer. Is it still running?"],
   failed: ["OpenCode's list cannot be read", "Only stored sessions are listed."],
 };
 
-function renderNotice(list, upstream = "ok") {
-  if (upstream === list.upstream) return;
-  list.upstream = upstream;
-  if (upstream === "ok") {
+/** Says what is amiss: with OpenCode, or with this list, which is `stale` then. */
+function renderNotice(list, word = "ok") {
+  if (word !== "stale") list.said = word;
+  if (word === list.notice) return;
+  list.notice = word;
+  if (word === "ok") {
     fill(view.notice);
     return;
   }
-  const [title, text] = NOTICES[upstream] ?? NOTICES.failed;
+  const [title, text] = NOTICES[word] ?? NOTICES.failed;
   const retry = el("button", { class: "button text", type: "button" }, "Try again");
   retry.addEventListener("click", () => search(list.q));
   fill(view.notice, notice("warning", title, withCode(text)), retry);
