@@ -142,8 +142,9 @@ function renderNotice(list, word = "ok") {
     return;
   }
   const [title, text] = NOTICES[word] ?? NOTICES.failed;
-  const retry = el("button", { class: "button text", type: "button" }, "Try again");
-  retry.addEventListener("click", () => search(list.q));
+  // A login that was refused once is refused until turnkeep or OpenCode is started anew.
+  const retry = word === "login_refused" ? null : el("button", { class: "button text", type: "button" }, "Try again");
+  retry?.addEventListener("click", () => search(list.q));
   fill(view.notice, notice("warning", title, withCode(text)), retry);
 }
 
