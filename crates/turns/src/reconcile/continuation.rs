@@ -113,8 +113,7 @@ pub(super) fn open(text: &str, scope: &Scope, keys: &KeyRing, now_ms: u64) -> Op
         return None;
     }
     let (payload, mac) = text.strip_prefix(PREFIX)?.rsplit_once('.')?;
-    let mac = lenient::decode(mac);
-    if payload.is_empty() || mac.is_empty() || !keys.has_signed(payload, &mac) {
+    if !keys.has_signed(payload, &lenient::decode(mac)) {
         return None;
     }
     let bytes = lenient::decode(payload);

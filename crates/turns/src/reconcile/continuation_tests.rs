@@ -195,6 +195,7 @@ fn every_member_is_needed_and_no_other() {
     }
     let more = PAYLOAD.replace('}', r#","x":1}"#);
     assert_eq!(open_now(&signed(&more)), None);
+    assert_eq!(open_now(&signed_as("")), None);
     for payload in ["", "{", "[]", "null", "2", "\"ocr2\"", &*format!("{PAYLOAD}x")] {
         assert_eq!(open_now(&signed(payload)), None, "{payload}");
     }

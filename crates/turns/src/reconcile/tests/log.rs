@@ -26,6 +26,15 @@ fn a_log_goes_on_below_a_seq() {
 }
 
 #[test]
+fn a_page_of_a_log_goes_on_below_the_row_it_ends_with() {
+    let log = Log::new(TIMELINE);
+    let budgets = Budgets { records: 4, ..Budgets::default() };
+    let runs = log_round(&ReconcileConfig { budgets, ..host() }, &log, "u3");
+    expect(&runs[0], "newest", "u4 a4 u5 a5", "#60/u4", 4);
+    expect(&runs[1], "#60 head", "u3 a3", "complete", 8);
+}
+
+#[test]
 fn a_log_is_believed_about_its_end() {
     let log = Log::new(TIMELINE);
     let missing = log_round(&ReconcileConfig { width: 5, ..host() }, &log, "u9");

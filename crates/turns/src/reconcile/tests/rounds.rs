@@ -140,6 +140,32 @@ fn a_round_ends_with_its_bytes() {
 }
 
 #[test]
+fn reading_stops_when_the_page_is_full_or_the_bytes_are_spent() {
+    let model = Model::new(TIMED);
+    let first = |budgets| {
+        let run = run(&with(budgets), anchor("u1"), |request| model.answer(request));
+        (run.calls(), run.end())
+    };
+    let page = |calls: &str, end: &str| (calls.to_owned(), end.to_owned());
+    // There are two bytes left on the page, which no record fits in.
+    let small = Budgets { page_bytes: 100, ..Budgets::default() };
+    assert_eq!(first(small), page("newest", "a3@31/a3"));
+    let spent = Budgets { total_bytes: 382, ..Budgets::default() };
+    assert_eq!(first(spent), page("newest", "reset"));
+    let more = Budgets { total_bytes: 383, ..Budgets::default() };
+    assert_eq!(first(more), page("newest u2@20 head", "complete"));
+}
+
+#[test]
+fn rows_that_had_no_room_spend_nothing() {
+    let model = Model::new(TIMED);
+    let budgets = Budgets { records: 1, total_bytes: 150, ..Budgets::default() };
+    let runs = round(&with(budgets), "u1", |request| model.answer(request));
+    let ends: Vec<String> = runs.iter().map(Run::end).collect();
+    assert_eq!(ends, ["a3@31/a3", "reset"]);
+}
+
+#[test]
 fn bytes_are_counted_as_they_are_read_once_for_each_row() {
     let model = Model::new(TIMED);
     let budgets = Budgets { records: 1, ..Budgets::default() };
