@@ -9,9 +9,14 @@
 //! | [`SessionHeader`] | the first line: which session this is, and of which format |
 //! | [`RecordScan`] | from text to [`Event`]s, and where a damaged log still holds |
 //! | [`gate`] | whether this build may read what it found: types it knows, messages that are some |
+//! | [`validate`] | whether a session can be taken up from it, and what its model sees |
+//! | [`Blank`] | what a list of sessions shows of one |
 //! | **writing** | |
 //! | [`EventDraft`] | an event before its place in the log is known |
 //! | [`packed`] | the lines of an append batch, streamed deltas folded into rows |
+//! | [`repair`] | what closes a turn that was cut short |
+//! | [`fork`] | a log that starts with the events of another |
+//! | [`seed`] | the mark after what a session was taken up with |
 //! | **underneath** | |
 //! | [`json`] | JSON as spans of text: what is not asked for is never decoded |
 //! | [`Text`] | slices of one shared text |
@@ -37,8 +42,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod blank;
 mod envelope;
 pub mod event;
+pub mod fork;
 pub mod gate;
 pub mod header;
 pub mod id;
@@ -46,13 +53,20 @@ pub mod json;
 pub mod packed;
 mod provenance;
 pub mod records;
+pub mod repair;
+pub mod seed;
 pub mod text;
+pub mod validate;
 pub mod vocabulary;
 
+pub use blank::Blank;
 pub use event::{CompleteError, Event, EventDraft, EventError};
+pub use fork::{Fork, ForkError};
 pub use gate::GateError;
 pub use header::{FORMAT_VERSION, HeaderError, HeaderProblem, Origin, SessionHeader};
 pub use id::{Seq, SessionId};
 pub use records::RecordScan;
+pub use repair::TurnState;
 pub use text::Text;
+pub use validate::{RestoreError, RestoreProblem};
 pub use vocabulary::Vocabulary;

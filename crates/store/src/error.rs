@@ -65,14 +65,11 @@ pub struct HandleClosed {
 
 /// Someone else changed the log under a write handle.
 #[derive(Debug, Error)]
-#[error(
-    "session \"{id}\": write ownership was lost; close this handle and reopen ({evidence}); \
-     nothing of this batch was stored"
-)]
+#[error("session \"{id}\": write ownership was lost; close this handle and reopen ({evidence})")]
 pub struct OwnershipLost {
     /// The session.
     pub id: SessionId,
-    /// What gave it away.
+    /// What gave it away, and what became of the batch.
     pub evidence: String,
 }
 
@@ -204,6 +201,9 @@ macro_rules! operation_error {
         }
 
         impl $name {
+            /// The words that [`kind`](Self::kind) may give.
+            pub const KINDS: &'static [&'static str] = &[$($kind),+];
+
             /// The stable word for what went wrong.
             #[must_use]
             pub fn kind(&self) -> &'static str {
@@ -332,7 +332,7 @@ pub struct CloseError {
 
 /// Why flushing a whole store failed: everything that did, after everything was tried.
 #[derive(Debug, Error)]
-#[error("{} of the open sessions could not be flushed: {}", failures.len(), summary(failures))]
+#[error("session store flush failed for {} of the open sessions: {}", failures.len(), summary(failures))]
 pub struct FlushStoreError {
     /// Which sessions, and why.
     pub failures: Vec<(SessionId, FlushError)>,

@@ -41,6 +41,11 @@
 //! # }
 //! ```
 
+/// The examples of the project's README, which must compile and hold.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod error;
 pub mod jsonl;
 mod seam;

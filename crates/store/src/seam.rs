@@ -51,7 +51,8 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     /// Opens a stored session, or one that is pending in this store.
     ///
     /// Opening to write claims the session first, then reads and checks the whole log; a failure
-    /// gives the claim back.
+    /// gives the claim back. Opening to read checks the header; the events are checked by the
+    /// first read.
     ///
     /// # Errors
     ///
@@ -122,8 +123,8 @@ pub trait SessionHandle: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// `seq_mismatch`, naming the expected seq: nothing was stored; `read_only`; `handle_closed`;
-    /// `ownership_lost` when someone else changed the log: nothing was stored, close this handle
-    /// and open the session again; `poisoned` after a failed sync, when nobody can say what is on
+    /// `ownership_lost` when someone else changed the log: the batch does not count, close this
+    /// handle and open the session again; `poisoned` after a failed sync, when nobody can say what is on
     /// disk: close and open again; `io` for a write that failed and was rolled back: it may be
     /// tried again.
     async fn append(&self, events: Vec<Event>, cancel: &Cancel) -> Result<Seq, AppendError>;

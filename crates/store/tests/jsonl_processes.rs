@@ -150,6 +150,8 @@ async fn processes_take_turns() {
     }
 }
 
+/// The command comes with Linux.
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn the_lock_is_a_flock() {
     let disk = Disk::new(Encoding::Zstd);

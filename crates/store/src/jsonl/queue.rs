@@ -1,5 +1,9 @@
 //! One after the other, on the blocking pool.
 
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;
+
 use std::{
     collections::VecDeque,
     fmt,

@@ -6,7 +6,26 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use turnkeep_store::jsonl::fs::{DirEntry, File, FileStat, Fs, OpenMode, OsFs};
+use turnkeep_store::jsonl::{
+    Encoding, JsonlStore,
+    fs::{DirEntry, File, FileStat, Fs, OpenMode, OsFs},
+};
+
+use super::{disk::Disk, store_session};
+
+/// Parts of paths.
+pub const LOG: &str = "session.jsonl";
+pub const LOCK: &str = "session.lock";
+pub const CUT: &str = "turnkeep.cut-";
+
+/// A disk with a stored session `s` of three events, and a store on a faulty file system.
+pub async fn stored(encoding: Encoding) -> (Disk, FaultyFs, JsonlStore) {
+    let disk = Disk::new(encoding);
+    store_session(&disk.store(), "s", 3).await;
+    let faults = FaultyFs::default();
+    let store = disk.store_on(Arc::new(faults.clone()));
+    (disk, faults, store)
+}
 
 /// One kind of file operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::{
     record::{Around, Body, Record},
     render::{Writer, cut, string},
     turn::named,
-    user::is_authored,
+    user::{is_authored, opening},
 };
 
 /// A `command/run` of a person, and what came of it. The texts are insides of literals.
@@ -41,7 +41,11 @@ impl Fold {
     pub(super) fn command_run(&mut self, event: &Event) {
         let data = event.data();
         let Some((name, _)) = named(data, "name").filter(|_| is_authored(data)) else { return };
-        let arguments = string(data, "args").map_or("", JsonStr::raw);
+        let arguments = string(data, "args");
+        if self.first_prompt.is_none() {
+            self.first_prompt = arguments.and_then(opening);
+        }
+        let arguments = arguments.map_or("", JsonStr::raw);
         let command =
             Command { name: cut(event, name.raw()), arguments: cut(event, arguments), done: None };
         let Some((id, key)) = named(data, "commandId") else {

@@ -11,7 +11,7 @@
 //! | `assistant/chunk` | An answer, `asst:<seq of the request's first chunk>`, assembled from what has streamed in. It is shown from its first block on. |
 //! | `assistant/message` | The same answer, settled: under the same id, its blocks as the message has them. A message without chunks is an answer under its own seq. |
 //! | `llm/retry`, another chunk after `finish` | The request so far has come to nothing. What it showed stays, with its error; without any block there is no record of it, unless its turn ends with it. |
-//! | `tool/call`, `tool/result` | The state of the part that asked for the call. The first result stands: one that replaces it is for the model. Without a result by the end of its turn the call was cut short. |
+//! | `tool/call`, `tool/result` | The state of the part that asked for the call. Arguments that are no JSON object stand under `raw`. A child session is named where the result says which one it is. The first result stands: one that replaces it is for the model. Without a result by the end of its turn the call was cut short. |
 //! | `step/end` | Its answers are complete. They show why they finished from then on. |
 //! | `turn/end` | How the turn's last answer ended: `finish`, or `error` when it failed or was stopped. A turn that failed before anything streamed in gets an answer without parts that says so. |
 //! | `command/run` of a person | A user record `command:<id>` with the line that was typed; the text of its `command/done` is a second, synthetic part. |
@@ -109,6 +109,7 @@ pub struct Fold {
     workflows: HashMap<String, Shown>,
     route: Route,
     title: Option<String>,
+    first_prompt: Option<String>,
     last_prompt_at: Option<i64>,
     blank: bool,
 }
@@ -140,6 +141,7 @@ impl Fold {
             workflows: HashMap::new(),
             route: Route { provider: Text::from(""), model: Text::from("") },
             title: None,
+            first_prompt: None,
             last_prompt_at: None,
             blank: true,
         }
@@ -204,6 +206,13 @@ impl Fold {
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
+    }
+
+    /// What to call the session in a list: its title, else the beginning of the first line that a
+    /// person wrote in it.
+    #[must_use]
+    pub fn headline(&self) -> Option<&str> {
+        self.title.as_deref().or(self.first_prompt.as_deref())
     }
 
     /// When a person last wrote a message, in milliseconds since the epoch.
@@ -283,6 +292,9 @@ impl Fold {
         let authored = user.authored();
         if authored {
             self.last_prompt_at = Some(event.time());
+            if self.first_prompt.is_none() {
+                self.first_prompt = user.opening();
+            }
         }
         if self.is_checkpoint(event) {
             return;

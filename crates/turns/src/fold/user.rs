@@ -1,6 +1,9 @@
 //! Messages in the user's role: a person's, and those made for the model.
 
-use turnkeep_log::{Event, json::Json};
+use turnkeep_log::{
+    Event,
+    json::{Json, JsonStr},
+};
 
 use super::{
     record::{Around, Record},
@@ -21,6 +24,14 @@ impl User {
 
     pub(super) fn authored(&self) -> bool {
         self.authored
+    }
+
+    /// The beginning of its first line of text, if it has any.
+    pub(super) fn opening(&self) -> Option<String> {
+        let content = self.message.data().get("content").and_then(Json::elements)?;
+        let texts =
+            content.filter(|block| string(*block, "type").is_some_and(|kind| kind == "text"));
+        texts.filter_map(|block| string(block, "text")).find_map(opening)
     }
 
     pub(super) fn size(&self) -> usize {
@@ -73,6 +84,19 @@ impl User {
             out.key("synthetic").raw("true");
         }
         out.close();
+    }
+}
+
+/// How many characters of a first line are taken for a headline.
+const HEADLINE_CHARS: usize = 80;
+
+/// The beginning of the first line that says something.
+pub(super) fn opening(text: JsonStr<'_>) -> Option<String> {
+    let text = text.decode_lossy();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    match line.char_indices().nth(HEADLINE_CHARS) {
+        Some((end, _)) => Some(format!("{}…", line.get(..end)?.trim_end())),
+        None => Some(line.to_owned()),
     }
 }
 

@@ -33,15 +33,23 @@ impl<'a> Intake<'a> {
     pub(super) fn take(&mut self, offset: u64, text: &Text) {
         let mark = Mark { offset, seq: self.records.next_seq() };
         self.records.feed(text);
-        let events = self.records.take_events();
+        let mut events = self.records.take_events();
         if !events.is_empty() {
             self.marks.add(mark);
         }
         self.check(&events);
+        self.keep(&mut events);
+    }
+
+    /// Keeps those of consecutive events that are wanted: all of them, most of the time.
+    fn keep(&mut self, events: &mut Vec<Event>) {
         let range = self.request.range;
         let end = range.length.map_or(u64::MAX, |length| range.offset.saturating_add(length));
-        let wanted = |event: &Event| (range.offset..end).contains(&event.seq().0);
-        self.events.extend(events.into_iter().filter(wanted));
+        let is_wanted = |event: &Event| (range.offset..end).contains(&event.seq().0);
+        if !events.first().is_some_and(is_wanted) || !events.last().is_some_and(is_wanted) {
+            events.retain(is_wanted);
+        }
+        self.events.append(events);
     }
 
     /// Takes the next part, given as bytes and as text. Returns how many of the bytes were

@@ -237,6 +237,18 @@ fn a_session_is_blank_until_its_first_turn() {
 }
 
 #[test]
+fn a_session_without_a_title_is_called_by_its_first_prompt() {
+    let log = Log::new();
+    assert_eq!(log.fold().headline(), None);
+    let wordy = format!("\n  {} \nsecond line", "wörd ".repeat(30));
+    let log = log.prompt("u1", &wordy).prompt("u2", "later");
+    let headline = log.fold().headline().unwrap().to_owned();
+    assert_eq!(headline, format!("{}…", "wörd ".repeat(16).trim_end()));
+    let log = log.add("session/title", &json!({"title": "named"}));
+    assert_eq!(log.fold().headline(), Some("named"));
+}
+
+#[test]
 fn the_newest_title_counts() {
     let log = Log::new().add("session/title", &json!({"title": "one"}));
     assert_eq!(log.fold().title(), Some("one"));

@@ -1,0 +1,258 @@
+//! The jsonl store when someone else writes, or wants to.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
+
+mod support;
+
+use std::{fs, io::ErrorKind, sync::Arc};
+
+use support::{
+    append, batch, create,
+    disk::{BOTH, Disk},
+    faulty::{Effect, FaultyFs, LOCK, LOG, Op, stored},
+    header, id, never, open, read, seqs, store_session,
+};
+use turnkeep_log::SessionHeader;
+use turnkeep_store::{Access, ListQuery, SessionStore, jsonl::fs::OpenMode};
+
+#[tokio::test]
+async fn a_log_that_appears_meanwhile_is_not_replaced() {
+    for encoding in BOTH {
+        // At the last moment, from a writer that takes no lock.
+        let disk = Disk::new(encoding);
+        store_session(&disk.store(), "other", 1).await;
+        let theirs = disk.bytes("other");
+        let faults = FaultyFs::default();
+        let store = disk.store_on(Arc::new(faults.clone()));
+        let handle = create(&store, "s").await;
+        let (log, bytes) = (disk.log("s"), theirs.clone());
+        faults.before(Op::Link, LOG, move || fs::write(&log, &bytes).unwrap());
+        let error = handle.append(batch(0, 2), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "already_exists");
+        assert_eq!(disk.bytes("s"), theirs);
+        assert_eq!(disk.names("s"), [disk.log_name(), LOCK]);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_appears_in_another_project_is_not_made_twice() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        let store = disk.store();
+        let handle = create(&store, "s").await;
+        let elsewhere = SessionHeader { cwd: Some("/elsewhere".to_owned()), ..header("s") };
+        let other = disk.store().create(elsewhere.clone(), &never()).await.unwrap();
+        append(&*other, 0, 2).await;
+        // What is stored is what counts, and it counts once.
+        let list = store.list(&ListQuery::default(), &never()).await.unwrap();
+        assert_eq!(list.entries.len(), 1);
+        assert_eq!(list.entries[0].stat.as_ref().unwrap().header, elsewhere);
+        let error = handle.append(batch(0, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "already_exists");
+        assert!(!disk.log("s").exists());
+    }
+}
+
+#[tokio::test]
+async fn rival_creators_lose_at_their_first_write() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        let (first, second) = (disk.store(), disk.store());
+        let winner = create(&first, "s").await;
+        let loser = create(&second, "s").await;
+        assert!(!disk.root().exists(), "a pending session leaves no trace");
+        append(&*winner, 0, 1).await;
+        let error = loser.append(batch(0, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "already_owned");
+        assert_eq!(loser.flush(&never()).await.unwrap_err().kind(), "already_owned");
+        winner.close().await.unwrap();
+        let error = loser.append(batch(0, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "already_exists");
+        // And keeps the lock of what it cannot make: it has to be closed.
+        loser.close().await.unwrap();
+        let next = open(&first, "s", Access::Write).await;
+        append(&*next, 1, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_write_is_found_before_anything_is_written() {
+    for encoding in BOTH {
+        let line = "{\"type\":\"turn/start\",\"seq\":3,\"time\":1,\"data\":{\"turn\":9}}\n";
+        let (disk, faults, store) = stored(encoding).await;
+        let intact = disk.bytes("s");
+        let cases: [(&str, &dyn Fn()); 4] = [
+            ("grown", &|| disk.add("s", &disk.encode(line))),
+            ("cut", &|| fs::write(disk.log("s"), &intact[..intact.len() - 1]).unwrap()),
+            ("removed", &|| fs::remove_file(disk.log("s")).unwrap()),
+            ("replaced", &|| {
+                fs::write(disk.log("s").with_extension("new"), &intact).unwrap();
+                fs::rename(disk.log("s").with_extension("new"), disk.log("s")).unwrap();
+            }),
+        ];
+        for (name, tamper) in cases {
+            fs::write(disk.log("s"), &intact).unwrap();
+            let writer = open(&store, "s", Access::Write).await;
+            tamper();
+            let tampered = fs::read(disk.log("s")).ok();
+            faults.clear_log();
+            for _ in 0..2 {
+                let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
+                assert_eq!(error.kind(), "ownership_lost", "{name}");
+                let text = error.to_string();
+                assert!(
+                    text.contains("ownership was lost; close this handle and reopen"),
+                    "{text}"
+                );
+                assert_eq!(fs::read(disk.log("s")).ok(), tampered, "{name}");
+            }
+            assert_eq!(writer.flush(&never()).await.unwrap_err().kind(), "ownership_lost");
+            assert!(!faults.ops(LOG).contains(&Op::Append), "not written and then taken back");
+            writer.close().await.unwrap();
+            if name == "grown" {
+                let writer = open(&store, "s", Access::Write).await;
+                append(&*writer, 4, 1).await;
+                assert_eq!(seqs(&read(&*writer).await), [0, 1, 2, 3, 4]);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_write_at_the_same_time_is_found_after_ours() {
+    for encoding in BOTH {
+        let line = "{\"type\":\"turn/start\",\"seq\":3,\"time\":1,\"data\":{\"turn\":9}}\n";
+        for theirs_first in [true, false] {
+            let (disk, faults, store) = stored(encoding).await;
+            let before = disk.bytes("s");
+            let theirs = disk.encode(line);
+            let writer = open(&store, "s", Access::Write).await;
+            let (log, bytes) = (disk.log("s"), theirs.clone());
+            let add = move || {
+                use std::io::Write as _;
+                fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(&bytes).unwrap();
+            };
+            if theirs_first {
+                faults.before(Op::Append, LOG, add);
+            } else {
+                // Past the fence, which is the first look; before the second.
+                let mut add = Some(add);
+                let effect = move || add.take().unwrap()();
+                faults.inject(Op::FileStat, LOG, 1, 1, Effect::Before(Box::new(effect)));
+            }
+            let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "ownership_lost");
+            faults.assert_spent();
+            let after = disk.bytes("s");
+            if theirs_first {
+                // Ours was last, and is gone: theirs is as they wrote it.
+                assert_eq!(after, [before, theirs].concat());
+                let reader = open(&disk.store(), "s", Access::Read).await;
+                assert_eq!(seqs(&read(&*reader).await), [0, 1, 2, 3]);
+            } else {
+                // Theirs was last, and is not ours to cut.
+                assert!(after.starts_with(&before) && after.ends_with(&theirs));
+                assert!(after.len() > before.len() + theirs.len());
+            }
+            assert_eq!(
+                writer.append(batch(3, 1), &never()).await.unwrap_err().kind(),
+                "ownership_lost"
+            );
+        }
+    }
+}
+
+/// Adds bytes to a log, as a process that takes no lock.
+fn intrude(disk: &Disk) -> impl FnMut() + Send + use<> {
+    use std::io::Write as _;
+    let line = "{\"type\":\"turn/start\",\"seq\":3,\"time\":1,\"data\":{\"turn\":9}}\n";
+    let (log, bytes) = (disk.log("s"), disk.encode(line));
+    move || fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(&bytes).unwrap()
+}
+
+#[tokio::test]
+async fn only_our_own_bytes_are_ever_cut() {
+    for encoding in BOTH {
+        // Theirs before ours, and more of theirs while ours are about to be taken back.
+        let (disk, faults, store) = stored(encoding).await;
+        let writer = open(&store, "s", Access::Write).await;
+        faults.before(Op::Append, LOG, intrude(&disk));
+        faults.before(Op::ReadAt, LOG, intrude(&disk));
+        let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "ownership_lost");
+        assert!(error.to_string().contains("bytes of the batch are still there"), "{error}");
+        faults.assert_spent();
+        assert!(!faults.ops(LOG).contains(&Op::Truncate));
+
+        // Theirs behind the half of ours that a failed write left.
+        let (disk, faults, store) = stored(encoding).await;
+        let writer = open(&store, "s", Access::Write).await;
+        faults.inject(Op::Append, LOG, 0, 1, Effect::Short(5));
+        faults.fail(Op::Append, LOG, ErrorKind::StorageFull);
+        faults.inject(Op::FileStat, LOG, 1, 1, Effect::Before(Box::new(intrude(&disk))));
+        let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "ownership_lost");
+        faults.assert_spent();
+        assert!(!faults.ops(LOG).contains(&Op::Truncate));
+    }
+}
+
+#[tokio::test]
+async fn the_lock_is_the_kernels_word() {
+    for encoding in BOTH {
+        for step in [Op::Open(OpenMode::Lock), Op::TryLock, Op::FileStat] {
+            let (_disk, faults, store) = stored(encoding).await;
+            faults.fail(step, LOCK, ErrorKind::PermissionDenied);
+            let error = store.open(&id("s"), Access::Write, &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "io", "{step:?}");
+            // Refused, not owned.
+            open(&store, "s", Access::Write).await;
+        }
+        let (disk, faults, store) = stored(encoding).await;
+        // The lock file is replaced while it is being locked: twice, and it works out.
+        let lock = disk.session_dir("s").join(LOCK);
+        let replace = move || {
+            fs::remove_file(&lock).unwrap();
+            fs::write(&lock, b"").unwrap();
+        };
+        let injected = |times| {
+            faults.inject(Op::TryLock, LOCK, 0, times, Effect::Before(Box::new(replace.clone())));
+        };
+        injected(2);
+        let writer = open(&store, "s", Access::Write).await;
+        faults.assert_spent();
+        writer.close().await.unwrap();
+        // Three times, and it counts as owned.
+        injected(3);
+        let error = store.open(&id("s"), Access::Write, &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "already_owned");
+        faults.assert_spent();
+        // Given back by name when it ends, for the sake of copies in other processes.
+        let writer = open(&store, "s", Access::Write).await;
+        faults.clear_log();
+        drop(writer);
+        assert_eq!(faults.ops(LOCK), [Op::Unlock]);
+    }
+}
+
+#[tokio::test]
+async fn an_absent_session_is_not_locked() {
+    for encoding in BOTH {
+        let (disk, faults, store) = stored(encoding).await;
+        store.open(&id("none"), Access::Write, &never()).await.unwrap_err();
+        assert_eq!(faults.ops(LOCK), []);
+        assert!(!disk.session_dir("none").exists());
+    }
+}
+
+#[tokio::test]
+async fn readers_take_no_lock() {
+    for encoding in BOTH {
+        let (_disk, faults, store) = stored(encoding).await;
+        let reader = open(&store, "s", Access::Read).await;
+        read(&*reader).await;
+        store.stat(&id("s"), &never()).await.unwrap();
+        store.list(&ListQuery::default(), &never()).await.unwrap();
+        assert_eq!(faults.ops(LOCK), []);
+    }
+}
