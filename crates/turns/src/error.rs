@@ -1,12 +1,28 @@
-//! What can go wrong with a turn page, and what a client is told about it.
+//! What can go wrong, and what a client is told about it: one enum per operation.
+//!
+//! Each has the same three ways out: `kind`, a stable name; `status`, the HTTP status; `body`, the
+//! exact JSON that goes with it, `{"error":…}` with a `code` where clients expect one. The texts
+//! are what existing clients look for, and nothing that came from a source or from the client is
+//! ever repeated in them.
+
+mod changes;
+mod message;
+mod reconcile;
+
+#[cfg(test)]
+mod tests;
 
 use turnkeep_log::json::write_str;
 
+pub use self::{changes::ChangesError, message::MessageError, reconcile::ReconcileError};
+
+/// Status, text, and code if there is one.
+type Answer = (u16, &'static str, Option<&'static str>);
+
 /// Why there is no turn page.
 ///
-/// One table for all of it: [`kind`](Self::kind) is the stable name, [`status`](Self::status) the
-/// HTTP status, [`body`](Self::body) the JSON that goes with it. The texts in the bodies are what
-/// existing clients look for; nothing that came from the source is ever repeated in them.
+/// All that reads the rows of a session can fail in these ways, so this is the error of
+/// [`crate::page`] as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum TurnPageError {
     /// The session id is empty or longer than 512 UTF-16 units.
@@ -87,18 +103,11 @@ impl TurnPageError {
     #[must_use]
     pub fn body(self) -> String {
         let (_, error, code) = self.answer();
-        let mut body = String::from(r#"{"error":"#);
-        write_str(&mut body, error);
-        if let Some(code) = code {
-            body.push_str(r#","code":"#);
-            write_str(&mut body, code);
-        }
-        body.push('}');
-        body
+        body(error, code)
     }
 
     /// Status, text, code.
-    fn answer(self) -> (u16, &'static str, Option<&'static str>) {
+    fn answer(self) -> Answer {
         let kind = Some(self.kind());
         match self {
             Self::BadSession => (400, "sessionID is required", None),
@@ -119,6 +128,14 @@ impl TurnPageError {
     }
 }
 
-#[cfg(test)]
-#[path = "error_tests.rs"]
-mod tests;
+/// The body of an error's answer.
+fn body(error: &str, code: Option<&str>) -> String {
+    let mut body = String::from(r#"{"error":"#);
+    write_str(&mut body, error);
+    if let Some(code) = code {
+        body.push_str(r#","code":"#);
+        write_str(&mut body, code);
+    }
+    body.push('}');
+    body
+}
