@@ -81,7 +81,7 @@ fn start(cli: Cli) -> Result<(), Failure> {
 
 async fn run(command: Command, context: &Context) -> Result<(), Failure> {
     match command {
-        Command::Demo(args) => commands::demo::run(args).await,
+        Command::Demo(args) => commands::demo::run(args, context).await,
         Command::Serve(args) => commands::serve::run(args, context).await,
         Command::Ls(args) => commands::ls::run(args, context).await,
         Command::Show(args) => commands::show::run(args, context).await,

@@ -32,6 +32,15 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure
     Ok(Arc::new(store))
 }
 
+/// The store that the settings name, for people.
+pub(crate) fn described(settings: &Settings) -> String {
+    match root(settings) {
+        Ok(root) if root.exists() => root.display().to_string(),
+        Ok(root) => format!("{}, which does not exist", root.display()),
+        Err(_) => "the store".to_owned(),
+    }
+}
+
 /// The event types that the store's readers know.
 pub(crate) fn vocabulary(settings: &Settings) -> Vocabulary {
     Vocabulary::v0().with(settings.vocabulary.iter().flatten().cloned())

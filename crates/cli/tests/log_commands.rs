@@ -19,7 +19,7 @@ fn append_then_show_on_a_new_session() {
     let shown = bench.run(&["show", "new", "--turns", "1"]);
     assert!(shown.status.success(), "{shown:?}");
     let shown = text(&shown.stdout);
-    assert!(shown.contains("older turns: turnkeep show new --before oc1."), "{shown}");
+    assert!(shown.contains("older turns: turnkeep show new --turns 1 --before oc1."), "{shown}");
     assert!(shown.contains("  More?\n") && shown.contains("  No.\n"), "{shown}");
     assert!(!shown.contains("Hello?"), "{shown}");
 
@@ -88,7 +88,7 @@ fn a_bad_line_stops_the_append_and_loses_nothing_before_it() {
         (b"not json\n", 2, "line 7"),
         (b"{\"type\":\"todo/write\",\"data\":\"\xff\"}\n", 2, "line 7"),
         (b"{\"type\":\"todo/write\",\"seq\":3,\"data\":1}\n", 7, "line 7"),
-        (b"{\"type\":\"acme/telemetry\",\"data\":1}\n", 5, "--allow-unknown"),
+        (b"{\"type\":\"acme/telemetry\",\"data\":1}\n", 5, "`acme/telemetry` is unknown; mark it"),
         (b"{\"type\":\"user/message\",\"data\":{},\"surfaceOp\":\"append\"}\n", 2, "line 7"),
     ];
     for (number, (line, code, hint)) in cases.into_iter().enumerate() {
@@ -113,16 +113,16 @@ fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
     let bench = Bench::new();
     bench.run_with_input(&["append", "here", "--create"], turn(1, "a", "b").as_bytes());
     let cases: [(&[&str], i32, &str); 12] = [
-        (&["show", "nowhere"], 3, "session \"nowhere\": no such session"),
+        (&["show", "nowhere"], 3, "session \"nowhere\" not found"),
         (&["events", "nowhere"], 3, "session \"nowhere\" not found"),
         (&["append", "nowhere"], 3, "--create makes it"),
-        (&["show", "here", "--turns", "11"], 2, "`turns` is no integer from 1 to 10"),
+        (&["show", "here", "--turns", "11"], 2, "`turns` must be a whole number from 1 to 10"),
         (
             &["show", "here", "--before", "oc1.garbage"],
             2,
-            "session \"here\": the cursor is of no use any more",
+            "session \"here\": the cursor is malformed or out of date",
         ),
-        (&["ls", "--state", "lost"], 2, "ok, damaged, newer or foreign"),
+        (&["ls", "--state", "lost"], 2, "[possible values: ok, damaged, newer, foreign]"),
         (&["--store", "sqlite:x", "ls"], 2, "sqlite:"),
         (&["--compression", "gzip", "ls"], 2, "gzip"),
         (&["--config", "absent.toml", "ls"], 2, "absent.toml"),
@@ -191,7 +191,11 @@ fn ls_tells_events_and_title_of_logs_written_by_others() {
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["eventCount"], 24);
     assert_eq!(json["cwd"], "/work/proj");
-    assert_eq!(json["updatedAtEstimated"], true);
+    assert_eq!(json["updatedAtEstimated"], false);
+    assert_eq!(json["updatedAt"], 1_785_974_400_161_u64, "the time of the last event");
+    let nothing = bench.run(&["--store", "nowhere", "ls"]);
+    assert!(nothing.status.success() && nothing.stdout.is_empty());
+    assert!(text(&nothing.stderr).contains("nowhere, which does not exist"), "{nothing:?}");
 }
 
 #[test]

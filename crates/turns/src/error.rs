@@ -29,16 +29,16 @@ pub enum TurnPageError {
     #[error("the session id is empty or too long, ask with the id as the session list has it")]
     BadSession,
     /// `turns` is not an integer from 1 to 10.
-    #[error("`turns` is no integer from 1 to 10, leave it out for 3")]
+    #[error("`turns` must be a whole number from 1 to 10; the default is 3")]
     BadTurns,
     /// `scanLimit` is not an integer from 10 to 200.
-    #[error("`scanLimit` is no integer from 10 to 200, leave it out for the default")]
+    #[error("`scanLimit` must be a whole number from 10 to 200; the default is 100")]
     BadScanLimit,
     /// The cursor is malformed or oversized, the source refused it, or what it points to is gone.
-    #[error("the cursor is of no use any more, read the newest turns again without one")]
+    #[error("the cursor is malformed or out of date; ask again without it for the newest turns")]
     InvalidCursor,
     /// There is no such session.
-    #[error("no such session, list the sessions again")]
+    #[error("no such session; list the sessions again")]
     SessionNotFound,
     /// More pages would have to be read than one request may.
     #[error("too many pages to scan for one turn page, ask for fewer turns or a larger scan limit")]
@@ -56,13 +56,15 @@ pub enum TurnPageError {
     #[error("the source sent a row without an id, see what is wrong with the session there")]
     MissingId,
     /// The source failed, or what it sent makes no sense.
-    #[error("the source failed or sent no page, see its log and try again")]
+    #[error(
+        "the OpenCode server failed, refused the login, or sent no page; see its log and ours, and try again"
+    )]
     Upstream,
     /// The source is not there, or not yet.
-    #[error("the source does not answer, try again when it is up")]
+    #[error("the OpenCode server does not answer; try again when it is up")]
     Unavailable,
     /// The time that a request has ran out.
-    #[error("the source took too long, try again")]
+    #[error("the OpenCode server took too long; try again")]
     TimedOut,
     /// The scan was driven wrongly: a bug on this side.
     #[error("a turn scan was fed or ended out of order, please report this")]

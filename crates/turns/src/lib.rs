@@ -4,7 +4,7 @@
 //! what its tools did. Clients want the last few turns of it; sources hand out rows by the hundred.
 //! This crate is everything between the two that is neither network nor file: where a turn starts
 //! ([`boundary`]), where a page goes on ([`cursor`]), how pages of rows become one page of turns
-//! ([`scan`]), what of a record a client is sent ([`projection`]), one message of it or what that
+//! ([`scan`]) or what happened since ([`reconcile`]), what of a record a client is sent ([`projection`]), one message of it or what that
 //! changed ([`message`], [`changes`]), and what the records of a log are ([`fold`]).
 //!
 //! It is sans-I/O: paging is a state machine that says which page of its source it wants and is fed
@@ -58,6 +58,7 @@ pub mod page;
 pub mod projection;
 pub mod query;
 mod reader;
+pub mod reconcile;
 mod row;
 pub mod scan;
 mod slim;
@@ -73,5 +74,6 @@ pub use fold::{Fold, FoldPage};
 pub use page::{Answer, PageRequest, Purpose, SourceKind, SourcePage};
 pub use projection::{Parts, Projection};
 pub use query::TurnQuery;
+pub use reconcile::{ReconcilePage, ReconcileScan};
 pub use scan::TurnScan;
 pub use turn_page::TurnPage;

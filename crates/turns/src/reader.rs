@@ -77,6 +77,9 @@ pub(crate) trait Sink {
 pub(crate) struct Spot<'a> {
     /// The source cursor that the page of the row was asked for with.
     pub(crate) before: Option<&'a str>,
+    /// The source's own cursor for what is older than the row, which it gives for the oldest row
+    /// of a page.
+    pub(crate) next: Option<&'a str>,
     /// Whether a cursor may be made from what the row says of itself.
     ordered: bool,
 }
@@ -271,9 +274,11 @@ impl RowReader {
         let all = if self.seeking { 0 } else { page.rows.len() };
         let before = request.before.as_deref();
         let ordered = self.kind == SourceKind::Log || page.is_ordered(before);
-        for (row, &new) in page.rows.iter().zip(&new).take(found.unwrap_or(all)).rev() {
+        let rows = page.rows.iter().zip(&new).enumerate().take(found.unwrap_or(all));
+        for (index, (row, &new)) in rows.rev() {
             if new {
-                sink.add(row, Spot { before, ordered });
+                let next = page.next.as_deref().filter(|_| index == 0);
+                sink.add(row, Spot { before, next, ordered });
             }
         }
         if let Some(oldest) = page.rows.first() {

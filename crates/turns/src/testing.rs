@@ -1,5 +1,7 @@
 //! Sessions in memory, served as their sources serve them.
 
+pub(crate) mod drafts;
+
 use turnkeep_log::{
     Text,
     id::Seq,

@@ -160,8 +160,12 @@ impl Appender<'_> {
             })?;
         match gate::check_event(self.id, &event, &self.known) {
             Err(GateError::Unsupported { .. }) if self.allow_unknown => {}
-            Err(error @ GateError::Unsupported { .. }) => {
-                let advice = format!("{error}; --allow-unknown stores it all the same");
+            Err(GateError::Unsupported { .. }) => {
+                let advice = format_args!(
+                    "its type `{}` is unknown; mark it \"ignorable\":true, or name the type in the \
+                     `vocabulary` setting of everyone who reads the session",
+                    event.event_type()
+                );
                 return Err(refused("format_unsupported", &advice));
             }
             checked => checked.map_err(|error| refused("usage", &error))?,

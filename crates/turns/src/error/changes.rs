@@ -4,10 +4,10 @@ use super::{Answer, MessageError, body};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ChangesError {
     /// The file is longer than 4096 UTF-16 units, holds control characters, or is given twice.
-    #[error("`file` is no path of a changed file, ask with one as the list of changes has it")]
+    #[error("`file` is no path of a changed file; ask with one as the list of changes has it")]
     BadFile,
     /// The message did not change the file. A message that does not exist changed none.
-    #[error("the message did not change this file, list the changes again")]
+    #[error("the message did not change this file; list the changes again")]
     FileNotFound,
     /// The message that made the changes cannot be had.
     #[error(transparent)]

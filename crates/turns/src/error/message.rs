@@ -4,28 +4,28 @@ use super::{Answer, body};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum MessageError {
     /// The session id is empty or longer than 512 UTF-16 units.
-    #[error("the session id is empty or too long, ask with the id as the session list has it")]
+    #[error("the session id is empty or too long; ask with the id as the session list has it")]
     BadSession,
     /// The message id is missing, empty or longer than 512 UTF-16 units.
-    #[error("the message id is missing or too long, ask with the id as a turn page has it")]
+    #[error("the message id is missing or too long; ask with the id as a turn page has it")]
     BadMessage,
     /// There is no such session.
-    #[error("no such session, list the sessions again")]
+    #[error("no such session; list the sessions again")]
     SessionNotFound,
     /// There is no such message in the session.
-    #[error("no such message, read the turns around it again")]
+    #[error("no such message; read the turns around it again")]
     NotFound,
     /// The source failed, or what it sent makes no sense.
-    #[error("the source failed or sent no message, see its log and try again")]
+    #[error("the OpenCode server failed or sent no message; see its log and ours, and try again")]
     Upstream,
     /// The source is not there, or not yet.
-    #[error("the source does not answer, try again when it is up")]
+    #[error("the OpenCode server does not answer; try again when it is up")]
     Unavailable,
     /// The time that a request has ran out.
-    #[error("the source took too long, try again")]
+    #[error("the OpenCode server took too long; try again")]
     TimedOut,
     /// A bug on this side.
-    #[error("a message was read wrongly, please report this")]
+    #[error("a message was read wrongly; please report this")]
     Internal,
 }
 

@@ -4,14 +4,16 @@ use super::{Answer, TurnPageError, body};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ReconcileError {
     /// Both an anchor and a continuation were given, or neither.
-    #[error("give an anchor to start a round or a continuation to go on with one, not both")]
+    #[error("give either an anchor, to start a round, or a continuation, to go on with one")]
     AnchorOrContinuation,
     /// The anchor is longer than 512 UTF-16 units.
-    #[error("the anchor is too long, ask with the id of the newest message known")]
+    #[error("the anchor is too long; ask with the id of the newest message known")]
     BadAnchor,
     /// The continuation is malformed, was signed with another key, has expired or was made for
     /// another request, its source refused it, or the row that it goes on below is gone.
-    #[error("the continuation is of no use any more, start again from the newest message known")]
+    #[error(
+        "the continuation is malformed or out of date; start again from the newest message known"
+    )]
     InvalidContinuation,
     /// The rows cannot be had. Never [`TurnPageError::InvalidCursor`]: here that is an
     /// [`InvalidContinuation`](Self::InvalidContinuation).
