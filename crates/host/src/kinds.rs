@@ -58,6 +58,10 @@ pub const KINDS: &[Kind] = &[
     kind("unavailable", 7, 503, "upstream unavailable"),
     kind("timed_out", 7, 504, "upstream timeout"),
     kind("internal", 7, 500, "internal error"),
+    // Messages.
+    kind("invalid_session", 2, 400, "sessionID is required"),
+    kind("invalid_message", 2, 400, "messageID is required"),
+    kind("message_not_found", 3, 404, "not found"),
     // The HTTP surface.
     kind("forbidden_host", 7, 403, "forbidden host"),
     kind("forbidden_origin", 7, 403, "forbidden origin"),
@@ -91,7 +95,7 @@ mod tests {
         AppendError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
         StoreError,
     };
-    use turnkeep_turns::TurnPageError;
+    use turnkeep_turns::{MessageError, TurnPageError};
 
     use super::{KINDS, of};
 
@@ -138,6 +142,26 @@ mod tests {
             E::DuplicateCursor,
             E::EmptyPageWithCursor,
             E::MissingId,
+            E::Upstream,
+            E::Unavailable,
+            E::TimedOut,
+            E::Internal,
+        ];
+        for error in named {
+            let row = of(error.kind());
+            assert_eq!((row.kind, row.status), (error.kind(), error.status()));
+            assert!(error.body().starts_with(&format!(r#"{{"error":"{}""#, row.text)), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn every_kind_a_message_can_name_is_here_and_means_the_same() {
+        use MessageError as E;
+        let named = [
+            E::BadSession,
+            E::BadMessage,
+            E::SessionNotFound,
+            E::NotFound,
             E::Upstream,
             E::Unavailable,
             E::TimedOut,

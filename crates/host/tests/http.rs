@@ -307,7 +307,14 @@ async fn one_line_a_request_says_what_happened() {
     ] {
         assert!(lines[0].contains(part), "{part} in {}", lines[0]);
     }
-    assert!(lines[1].contains("status=404"));
+    assert!(lines[1].contains("status=404") && lines[1].contains("DEBUG"), "{}", lines[1]);
+    assert!(lines[0].contains(" INFO "), "{}", lines[0]);
+    host.get(PAGE).await;
+    let line = logs.requests().pop().unwrap();
+    assert!(
+        !line.contains("has_") && !line.contains("kind"),
+        "what does not apply is left out: {line}"
+    );
     assert!(!logs.text().contains("canary-4711"), "{}", logs.text());
 }
 

@@ -253,6 +253,28 @@ async fn a_damaged_log_is_told_by_kind_and_id_alone() {
 }
 
 #[tokio::test]
+async fn a_log_without_a_whole_header_is_damaged_and_not_missing() {
+    let store = TestStore::new();
+    let empty = store.add_made("empty", &[prompt("p", "x")]).await;
+    let cut = store.add_made("ses_cut", &[prompt("p", "x")]).await;
+    let whole = std::fs::read(store.log(&cut)).unwrap();
+    std::fs::write(store.log(&cut), &whole[..9]).unwrap();
+    std::fs::write(store.log(&empty), "").unwrap();
+    let host = RunningHost::start(options(&store)).await;
+    for id in [empty, cut] {
+        let expected =
+            format!(r#"{{"error":"session log is corrupt","code":"corrupt","session":"{id}"}}"#);
+        let page = format!("/api/openchamber/sessions/{id}/messages");
+        for path in
+            [page, format!("/api/turnkeep/sessions/{id}"), format!("/api/session/{id}/message/p")]
+        {
+            let told = host.get(&path).await;
+            assert_eq!((told.status, &told.body), (422, &expected), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn reasoning_can_be_left_out() {
     let store = TestStore::new();
     let id = store.add_golden("text-turn").await;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use thiserror::Error;
-use turnkeep_log::{Seq, SessionId};
+use turnkeep_log::{Seq, SessionId, Text};
 use turnkeep_store::{
     Access, Cancel, EventRange, SessionHandle, SessionStat, SessionStore,
     error::{OpenError, ReadError, StatError},
 };
 use turnkeep_turns::{
-    Answer, PageRequest, SourceKind, SourcePage, TurnPageError,
+    Answer, MessageError, PageRequest, SourceKind, SourcePage, TurnPageError,
     cursor::{decode_seq, encode_seq},
 };
 
@@ -63,6 +63,14 @@ impl LogSource {
     /// What the store knows of a session without reading it; `None` when it holds no such one.
     pub(crate) async fn stat(&self, id: &SessionId) -> Result<Option<SessionStat>, LogError> {
         Ok(self.store.stat(id, &Cancel::never()).await?)
+    }
+
+    /// Why a session of this id cannot be read that [`stat`](Self::stat) knows nothing of; `None`
+    /// when there is nothing that is amiss. A log whose first line is not whole has no header, and
+    /// is told from no log at all by opening it.
+    pub(crate) async fn hidden_trouble(&self, id: &SessionId) -> Option<LogError> {
+        let trouble = self.open(id).await.err()?;
+        (trouble.kind() != "not_found").then_some(trouble)
     }
 
     /// The session as of `stat` or later.
@@ -158,5 +166,12 @@ impl Source for LogSession {
         let oldest = page.rows.first().map(|(seq, _)| encode_seq(*seq));
         let next = oldest.filter(|_| page.more);
         SourcePage::from_log(page.rows, next).map(Answer::Page)
+    }
+
+    async fn message(&self, id: &str) -> Result<Text, MessageError> {
+        let slot = self.fold.lock().await;
+        let entry = slot.as_ref().ok_or(MessageError::Upstream)?;
+        let record = entry.fold().record(id).ok_or(MessageError::NotFound)?;
+        Ok(record.text().clone())
     }
 }
