@@ -44,6 +44,8 @@
 pub mod error;
 pub mod jsonl;
 mod seam;
+mod segment;
+mod shell;
 
 pub use seam::{
     Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionList,
