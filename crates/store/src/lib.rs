@@ -7,7 +7,9 @@
 //! |---|---|
 //! | [`SessionStore`], [`SessionHandle`] | the seam that programs are written against |
 //! | [`jsonl`] | sessions as files below one directory, in the format of DSH |
+//! | [`memory`] | sessions that end with the process, for tests and demonstrations |
 //! | [`error`] | what can go wrong, one enum per operation |
+//! | `contract` | with the feature of this name: the tests that every backend passes |
 //!
 //! ```
 //! use turnkeep_log::{EventDraft, Seq, SessionHeader, SessionId, json::JsonText};
@@ -41,8 +43,11 @@
 //! # }
 //! ```
 
+#[cfg(feature = "contract")]
+pub mod contract;
 pub mod error;
 pub mod jsonl;
+pub mod memory;
 mod seam;
 mod segment;
 mod shell;

@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
             let reason = "its directory is not named after a session".to_owned();
             let what = match what {
                 What::Log(_) => What::Unserved(SessionState::Damaged, reason),
-                what => what,
+                what @ What::Unserved(..) => what,
             };
             return self.found.push(Candidate { id, modified_at, what });
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use turnkeep_log::{GateError, HeaderError, SessionId, records::Problem};
+use turnkeep_log::{GateError, HeaderError, SessionHeader, SessionId, records::Problem};
 
 use crate::error::{
     AlreadyExists, AlreadyOwned, AppendError, Cancelled, Corrupt, CreateError, FlushError,
@@ -64,6 +64,11 @@ impl StoredLog<'_> {
             HeaderError::Unsupported { .. } => self.unsupported(error.to_string()),
             HeaderError::Corrupt { .. } => self.corrupt(&error.to_string()),
         }
+    }
+
+    /// Reads the line that is stored as the header.
+    pub(crate) fn parse_header(self, line: &str) -> Result<SessionHeader, LogFailure> {
+        SessionHeader::parse(line, Some(self.id)).map_err(|error| self.header(&error))
     }
 
     pub(crate) fn gate(self, error: &GateError) -> LogFailure {

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
-use turnkeep_log::{SessionHeader, SessionId};
+use turnkeep_log::{HeaderError, SessionHeader, SessionId};
 
 use crate::{
     error::{BadListCursor, Cancelled, ListError},
@@ -37,6 +37,27 @@ pub(crate) struct Found<T> {
     pub(crate) modified_at: i64,
     /// What else the backend knows of it.
     pub(crate) what: T,
+}
+
+/// The entry of a stored session, by the line that is stored as its header.
+pub(crate) fn entry(
+    id: &SessionId,
+    line: &str,
+    stat: impl FnOnce(SessionHeader) -> SessionStat,
+) -> SessionEntry {
+    let (stat, state, reason) = match SessionHeader::parse(line, Some(id)) {
+        Ok(header) => (Some(stat(header)), SessionState::Ok, None),
+        Err(error @ HeaderError::Unsupported { newer: true, .. }) => {
+            (None, SessionState::Newer, Some(error.to_string()))
+        }
+        Err(error @ HeaderError::Unsupported { newer: false, .. }) => {
+            (None, SessionState::Foreign, Some(error.to_string()))
+        }
+        Err(error @ HeaderError::Corrupt { .. }) => {
+            (None, SessionState::Damaged, Some(error.to_string()))
+        }
+    };
+    SessionEntry { id: id.clone(), stat, state, reason }
 }
 
 enum What<T> {

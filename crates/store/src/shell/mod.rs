@@ -23,7 +23,7 @@ mod registry;
 mod store;
 mod writer;
 
-use std::io;
+use std::{io, time::SystemTime};
 
 pub(crate) use self::{
     handle::{ReadLog, Slice},
@@ -42,4 +42,10 @@ async fn on_pool<T: Send + 'static>(
     let runtime =
         tokio::runtime::Handle::try_current().map_err(io::Error::other).map_err(failed)?;
     runtime.spawn_blocking(work).await.map_err(io::Error::other).map_err(failed)
+}
+
+/// The time, in milliseconds since the epoch; 0 where the clock is before it.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
