@@ -119,6 +119,7 @@ macro_rules! contract_suite {
             of_rival_creators_the_first_to_store_wins,
             reads_are_fresh,
             reads_of_one_handle_follow_the_log,
+            a_writer_reads_on_both_sides_of_its_appends,
             another_instance_continues_the_log,
             a_batch_must_continue_the_log,
             concurrent_appends_keep_their_order,

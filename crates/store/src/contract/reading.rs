@@ -83,6 +83,21 @@ pub async fn reads_of_one_handle_follow_the_log(backend: &impl Backend) {
     assert_eq!(read(&*reader).await, read(&*writer).await);
 }
 
+/// A writer reads what was there before it appended, and is not confused by what came after.
+pub async fn a_writer_reads_on_both_sides_of_its_appends(backend: &impl Backend) {
+    store_session(&*backend.instance(), "s", 3).await;
+    let store = backend.instance();
+    let writer = open(&*store, "s", Access::Write).await;
+    for next in [3, 5, 7] {
+        append(&*writer, next, 2).await;
+        assert_eq!(read_range(&*writer, 0, 1).await, [0]);
+        assert_eq!(read_range(&*writer, 1, 2).await, [1, 2]);
+        assert_eq!(read_range(&*writer, 2, 2).await, [2, 3]);
+        assert_eq!(read_range(&*writer, next, 9).await, [next, next + 1]);
+    }
+    assert_eq!(read(&*writer).await, batch(0, 9));
+}
+
 /// Events come back with the bytes they were given with.
 pub async fn texts_come_back_byte_for_byte(backend: &impl Backend) {
     let data = [

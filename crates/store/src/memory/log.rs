@@ -48,7 +48,7 @@ impl ReadLog for MemoryReader {
         gate::check(id, &unchecked, &self.vocabulary)
             .map_err(|refused| StoredLog { id, path: None }.gate(&refused))?;
         self.checked.fetch_max(end, Ordering::AcqRel);
-        Ok(Some(Slice { events, end }))
+        Ok(Some(Slice { events, end: Some(end) }))
     }
 }
 

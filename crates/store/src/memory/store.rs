@@ -135,9 +135,10 @@ impl Core for Shared {
         let lease = self.disk.lease(id).ok_or_else(|| AlreadyOwned { id: id.clone() })?;
         let (header, reader) = self.find(id, cancel)?.ok_or_else(not_found)?;
         let nothing = EventRange { offset: u64::MAX, length: None };
-        let end = reader.read(id, nothing, cancel)?.ok_or_else(not_found)?.end;
+        reader.read(id, nothing, cancel)?.ok_or_else(not_found)?;
+        let end = self.disk.look(id, |stored| stored.events.len()).ok_or_else(not_found)?;
         let log = MemoryLog::stored(self.disk.clone(), id.clone(), lease);
-        Ok(TakenUp { header, reader, log, next: Seq(end) })
+        Ok(TakenUp { header, reader, log, next: Seq(0).plus(end) })
     }
 
     fn stat(&self, id: &SessionId) -> Result<Option<SessionStat>, LogFailure> {

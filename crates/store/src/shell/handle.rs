@@ -46,8 +46,8 @@ pub(crate) trait ReadLog: fmt::Debug + Send + Sync + 'static {
 pub(crate) struct Slice {
     /// Those of the range.
     pub(crate) events: Vec<Event>,
-    /// How many the whole log holds at least, and exactly if they were asked for.
-    pub(crate) end: u64,
+    /// How many the whole log holds, unless the reading stopped before its end.
+    pub(crate) end: Option<u64>,
 }
 
 /// A handle of any backend.
@@ -158,10 +158,12 @@ impl<R: ReadLog, L: WriteLog> Reading<R, L> {
         // Before the log is looked at, so that what it has to hold by then is known.
         let observed = self.observed.load(Ordering::Acquire);
         let Slice { events, end } = self.log.read(id, range, cancel)?.ok_or_else(not_found)?;
-        if end < observed {
-            return Err(LogShrank { id: id.clone(), found: end, observed }.into());
+        if let Some(found) = end {
+            if found < observed {
+                return Err(LogShrank { id: id.clone(), found, observed }.into());
+            }
+            self.observe(found);
         }
-        self.observe(end);
         Ok(events)
     }
 }

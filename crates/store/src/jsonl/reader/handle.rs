@@ -65,7 +65,8 @@ impl ReadLog for JsonlReader {
             operation: "read",
         };
         let Some(read) = read_log(&self.root, &request)? else { return Ok(None) };
-        let end = read.progress.next.0;
+        // Behind what was known the log may go on, and this reading did not look.
+        let end = read.went_to_end.then_some(read.progress.next.0);
         self.advance(read.progress);
         Ok(Some(Slice { events: read.events, end }))
     }

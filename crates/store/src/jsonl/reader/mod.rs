@@ -49,6 +49,8 @@ pub(crate) struct LogRead {
     pub(crate) events: Vec<Event>,
     /// How far the log goes.
     pub(crate) progress: Progress,
+    /// Whether the reading went that far itself, instead of relying on an earlier one.
+    pub(crate) went_to_end: bool,
     /// What comes after it.
     pub(crate) tail: Option<Tail>,
 }

@@ -73,7 +73,7 @@ impl<'a> Pass<'a> {
         let next = pass.intake.records().next_seq();
         let (events, marks) = pass.intake.finish();
         let progress = Progress { file: stat, end: pass.at, next, marks };
-        Ok(LogRead { header: pass.header, events, progress, tail })
+        Ok(LogRead { header: pass.header, events, progress, went_to_end: true, tail })
     }
 
     fn new(
@@ -98,6 +98,7 @@ impl<'a> Pass<'a> {
     fn finish_from(self, stat: FileStat, known: &Progress) -> LogRead {
         let mut progress = known.clone();
         progress.file = stat;
+        let went_to_end = self.enough.is_none();
         let next = self.intake.records().next_seq();
         let (events, marks) = self.intake.finish();
         if self.at >= known.end {
@@ -106,7 +107,7 @@ impl<'a> Pass<'a> {
             let new = marks.0.into_iter().filter(|mark| mark.offset >= known.end);
             new.for_each(|mark| progress.marks.add(mark));
         }
-        LogRead { header: None, events, progress, tail: None }
+        LogRead { header: None, events, progress, went_to_end, tail: None }
     }
 
     fn run(&mut self) -> Result<Option<Tail>, LogFailure> {
