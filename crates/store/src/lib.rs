@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`SessionStore`], [`SessionHandle`] | the seam that programs are written against |
 //! | [`jsonl`] | sessions as files below one directory, in the format of DSH |
+//! | `sqlite` | with the feature of this name: sessions in one SQLite database |
 //! | [`memory`] | sessions that end with the process, for tests and demonstrations |
 //! | [`error`] | what can go wrong, one enum per operation |
 //! | `contract` | with the feature of this name: the tests that every backend passes |
@@ -51,6 +52,8 @@ pub mod memory;
 mod seam;
 mod segment;
 mod shell;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 pub use seam::{
     Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionList,

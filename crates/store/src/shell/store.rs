@@ -152,11 +152,19 @@ fn open_to_write<C: Core>(
     claim: Claim<C::Log>,
     cancel: &Cancel,
 ) -> Result<Box<dyn SessionHandle>, OpenError> {
-    let TakenUp { header, reader, log, next } = core.take_up(id, cancel)?;
+    let TakenUp { header, reader, log, next } = core.take_up(id, cancel).map_err(as_open)?;
     check(cancel, "open")?;
     let writer = Writer::new(id.clone(), Arc::clone(claim.owner()), log, next);
     let reading = Reading::new(header, reader, None, next.0);
     Ok(Box::new(Handle::new(reading, Some(Owned::new(writer, claim)))))
+}
+
+/// To the caller, reading the log is part of opening it.
+fn as_open(error: OpenError) -> OpenError {
+    match error {
+        OpenError::Cancelled(_) => Cancelled { operation: "open" }.into(),
+        error => error,
+    }
 }
 
 /// [`SessionStore::stat`](crate::SessionStore::stat).

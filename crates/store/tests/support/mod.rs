@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its own part of this")]
 
+pub mod database;
 pub mod disk;
 pub mod faulty;
 pub mod fixtures;
