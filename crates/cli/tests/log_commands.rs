@@ -123,7 +123,7 @@ fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
             "session \"here\": the cursor is of no use any more",
         ),
         (&["ls", "--state", "lost"], 2, "ok, damaged, newer or foreign"),
-        (&["--store", "sqlite:x", "ls"], 2, "sqlite:"),
+        (&["--store", "postgres://x", "ls"], 2, "postgres:"),
         (&["--compression", "gzip", "ls"], 2, "gzip"),
         (&["--config", "absent.toml", "ls"], 2, "absent.toml"),
     ];
