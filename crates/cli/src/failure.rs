@@ -5,8 +5,8 @@ use std::{fmt::Display, process::ExitCode};
 use turnkeep_host::kinds;
 use turnkeep_log::SessionId;
 use turnkeep_store::error::{
-    AppendError, CloseError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
-    StoreError,
+    AppendError, CloseError, CreateError, FlushError, ListError, NotFound, OpenError, ReadError,
+    StatError, StoreError,
 };
 
 /// Why a command did not do what it was asked: one sentence, and what kind of trouble it is.
@@ -83,6 +83,12 @@ from_store!(
     FlushError,
     StoreError
 );
+
+impl From<NotFound> for Failure {
+    fn from(error: NotFound) -> Self {
+        Self::new("not_found", &error)
+    }
+}
 
 impl From<CloseError> for Failure {
     fn from(error: CloseError) -> Self {

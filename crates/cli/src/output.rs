@@ -67,12 +67,14 @@ pub(crate) async fn until_interrupted(
     }
 }
 
-/// Returns when the process is asked to end: Ctrl-C, or SIGTERM.
+/// Returns when the process is asked to end: Ctrl-C, SIGTERM, or the terminal is gone.
 pub(crate) async fn interrupted() -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::io("cannot listen for signals", &error);
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
     tokio::select! {
+        _ = hangup.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     }

@@ -55,6 +55,20 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure
     Ok(store)
 }
 
+/// The store that the settings name, for people.
+pub(crate) fn described(settings: &Settings) -> String {
+    match Spec::of(settings) {
+        Ok(Spec::Directory(path) | Spec::Sqlite(path)) if path.exists() => {
+            path.display().to_string()
+        }
+        Ok(Spec::Directory(path) | Spec::Sqlite(path)) => {
+            format!("{}, which does not exist", path.display())
+        }
+        Ok(Spec::Memory) => "memory, which is empty".to_owned(),
+        Err(_) => "the store".to_owned(),
+    }
+}
+
 /// The event types that the store's readers know.
 pub(crate) fn vocabulary(settings: &Settings) -> Vocabulary {
     Vocabulary::v0().with(settings.vocabulary.iter().flatten().cloned())

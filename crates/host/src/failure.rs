@@ -74,7 +74,7 @@ impl Failure {
             status: row.status,
             body: json!({ "error": row.text, "code": row.kind, "session": session }).to_string(),
             message: format!(
-                "session \"{session}\": {}; `turnkeep verify {session}` says more",
+                "session \"{session}\": {}; `turnkeep events {session}` says where",
                 row.text
             ),
         }

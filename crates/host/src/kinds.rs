@@ -3,6 +3,8 @@
 //! The store, the turn pages and the command name their failures by a stable word, the *kind*.
 //! This table is the only place that turns a kind into an exit code or an HTTP status.
 
+use turnkeep_store::SessionState;
+
 /// What one kind of failure means outside of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
@@ -70,10 +72,25 @@ pub fn of(kind: &str) -> &'static Kind {
     KINDS.iter().find(|row| row.kind == kind).unwrap_or(INTERNAL)
 }
 
+/// How a session is listed whose events cannot be read for a reason of this kind; `None` when the
+/// reason is not in the session.
+#[must_use]
+pub fn state_of_unreadable(kind: &str) -> Option<SessionState> {
+    match kind {
+        "format_unsupported" => Some(SessionState::Newer),
+        "corrupt" | "log_shrank" => Some(SessionState::Damaged),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use turnkeep_store::error::{
+        AppendError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
+        StoreError,
+    };
     use turnkeep_turns::TurnPageError;
 
     use super::{KINDS, of};
@@ -91,24 +108,17 @@ mod tests {
 
     #[test]
     fn every_kind_the_store_can_name_is_here() {
-        // The list in the documentation of `turnkeep_store::error`, word for word.
-        let named = [
-            "not_found",
-            "already_exists",
-            "already_owned",
-            "read_only",
-            "handle_closed",
-            "ownership_lost",
-            "format_unsupported",
-            "corrupt",
-            "not_serializable",
-            "seq_mismatch",
-            "log_shrank",
-            "poisoned",
-            "cancelled",
-            "io",
+        let enums = [
+            StoreError::KINDS,
+            CreateError::KINDS,
+            OpenError::KINDS,
+            StatError::KINDS,
+            ListError::KINDS,
+            ReadError::KINDS,
+            AppendError::KINDS,
+            FlushError::KINDS,
         ];
-        for kind in named {
+        for kind in enums.concat() {
             assert_eq!(of(kind).kind, kind);
         }
         assert_eq!(of("no such word").exit_code, 7);

@@ -44,6 +44,11 @@
 //! # }
 //! ```
 
+/// The examples of the project's README, which must compile and hold.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 #[cfg(feature = "contract")]
 pub mod contract;
 pub mod error;

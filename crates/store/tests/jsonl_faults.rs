@@ -324,7 +324,7 @@ async fn a_store_flush_reports_every_failure_and_tries_every_handle() {
         let error = store.flush(&never()).await.unwrap_err();
         let failed: Vec<_> = error.failures.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(failed, ["a", "c"]);
-        assert!(error.to_string().contains("could not be flushed"));
+        assert!(error.to_string().contains("session store flush failed"));
         assert!(disk.store().stat(&id("b"), &never()).await.unwrap().is_some());
         store.flush(&never()).await.unwrap();
         for handle in handles {

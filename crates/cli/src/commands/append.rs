@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use turnkeep_log::{
-    Event, EventDraft, Seq, SessionHeader, SessionId, Text, Vocabulary,
+    CompleteError, Event, EventDraft, Seq, SessionHeader, SessionId, Text, Vocabulary,
     gate::{self, GateError},
 };
 use turnkeep_store::{Access, Cancel, SessionHandle, SessionStore, error::OpenError};
@@ -151,13 +151,21 @@ impl Appender<'_> {
         }
         let draft =
             EventDraft::parse(&Text::from(text)).map_err(|error| refused("usage", &error))?;
-        let event = draft
-            .complete(self.next, Timestamp::now().as_millisecond())
-            .map_err(|error| refused("usage", &error))?;
+        let event =
+            draft.complete(self.next, Timestamp::now().as_millisecond()).map_err(|error| {
+                match error {
+                    CompleteError::Seq { .. } => refused("seq_mismatch", &error),
+                    CompleteError::Event(_) => refused("usage", &error),
+                }
+            })?;
         match gate::check_event(self.id, &event, &self.known) {
             Err(GateError::Unsupported { .. }) if self.allow_unknown => {}
-            Err(error @ GateError::Unsupported { .. }) => {
-                let advice = format!("{error}; --allow-unknown stores it all the same");
+            Err(GateError::Unsupported { .. }) => {
+                let advice = format_args!(
+                    "its type `{}` is unknown; mark it \"ignorable\":true, or name the type in the \
+                     `vocabulary` setting of everyone who reads the session",
+                    event.event_type()
+                );
                 return Err(refused("format_unsupported", &advice));
             }
             checked => checked.map_err(|error| refused("usage", &error))?,

@@ -44,6 +44,12 @@ impl RequestLog {
         self.route = route;
     }
 
+    /// Says that answering broke off.
+    pub(crate) fn panicked(&self) {
+        let session = self.session.as_deref();
+        tracing::error!(route = self.route, session, "a handler panicked, please report this");
+    }
+
     /// Stops the clock and writes the line. `bytes` is the length of the body, before compression.
     pub(crate) fn finish(mut self, status: StatusCode, bytes: Option<u64>) {
         self.outcome = Some((status, bytes));

@@ -91,7 +91,7 @@ async fn handle(
 ) -> Result<Response<Body>, Failure> {
     let handled = AssertUnwindSafe(dispatch(host, path, asked, log)).catch_unwind().await;
     handled.unwrap_or_else(|_panic| {
-        tracing::error!("a handler panicked, please report this");
+        log.panicked();
         Err(Failure::internal())
     })
 }
@@ -109,8 +109,12 @@ async fn dispatch(
         return Ok(headers::preflight(&asked.headers));
     }
     let reads = asked.method == Method::GET || asked.method == Method::HEAD;
-    if !reads && route != Route::Api {
-        return Ok(method_not_allowed());
+    match route {
+        // Under `/api` another method is another resource: the upstream's, if anyone's.
+        Route::TurnPage(_) if !reads => return Err(host.no_such_api()),
+        Route::Api => {}
+        _ if !reads => return Ok(method_not_allowed()),
+        _ => {}
     }
     match route {
         Route::Asset(name) => reader::asset(&name, &asked.headers),

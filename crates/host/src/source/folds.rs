@@ -10,7 +10,7 @@ use std::{
 };
 
 use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
-use turnkeep_store::{Revision, SessionStat};
+use turnkeep_store::{Revision, SessionHandle, SessionStat};
 use turnkeep_turns::fold::Fold;
 
 /// What may be kept, and what may be read unasked.
@@ -48,14 +48,16 @@ pub(crate) struct Glimpse {
 
 /// A fold that several requests may use: one extends it, the others wait for that.
 ///
-/// Empty before the first use, and after one that failed.
+/// Empty before the first use; a failed one leaves it as it was.
 pub(crate) type SharedFold = Arc<tokio::sync::Mutex<Option<Entry>>>;
 
 /// What a fold costs besides the text of its events, about.
 const OVERHEAD_BYTES: u64 = 4096;
 
-/// One log, folded up to some event.
+/// One log, folded up to some event, and open to be read on from there: a handle that has read a
+/// log before need not check all of it again.
 pub(crate) struct Entry {
+    handle: Arc<dyn SessionHandle>,
     header: SessionHeader,
     revision: Revision,
     fold: Fold,
@@ -64,9 +66,10 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// Nothing of the log yet.
-    pub(crate) fn new(stat: &SessionStat) -> Self {
+    pub(crate) fn new(stat: &SessionStat, handle: Arc<dyn SessionHandle>) -> Self {
         let fold = Fold::new(&stat.header.id);
         Self {
+            handle,
             header: stat.header.clone(),
             revision: stat.revision.clone(),
             fold,
@@ -84,6 +87,11 @@ impl Entry {
     pub(crate) fn continues_to(&self, stat: &SessionStat) -> bool {
         let shrank = stat.event_count.is_some_and(|events| events < self.fold.next_seq().0);
         self.header == stat.header && !shrank
+    }
+
+    /// The handle to read on with.
+    pub(crate) fn handle(&self) -> &Arc<dyn SessionHandle> {
+        &self.handle
     }
 
     /// The first event that is not in.

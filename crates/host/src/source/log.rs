@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use thiserror::Error;
-use turnkeep_log::SessionId;
+use turnkeep_log::{Seq, SessionId};
 use turnkeep_store::{
-    Access, Cancel, EventRange, SessionStat, SessionStore,
+    Access, Cancel, EventRange, SessionHandle, SessionStat, SessionStore,
     error::{OpenError, ReadError, StatError},
 };
 use turnkeep_turns::{
@@ -74,13 +74,28 @@ impl LogSource {
         let mut slot = Arc::clone(&shared).lock_owned().await;
         let current = slot.as_ref().is_some_and(|entry| entry.is_at(stat));
         if !current {
-            let continued = slot.take().filter(|entry| entry.continues_to(stat));
-            let mut entry = continued.unwrap_or_else(|| Entry::new(stat));
-            let handle = self.store.open(id, Access::Read, &Cancel::never()).await?;
-            let events = handle.read(EventRange::from(entry.next_seq()), &Cancel::never()).await?;
-            let revision = stat.revision.clone();
+            let known = slot.as_ref().filter(|entry| entry.continues_to(stat));
+            let (handle, from, anew) = match known {
+                Some(entry) => (Arc::clone(entry.handle()), entry.next_seq(), false),
+                None => (self.open(id).await?, Seq(0), true),
+            };
+            let events = handle.read(EventRange::from(from), &Cancel::never()).await;
+            // A handle sees one file. When that was replaced, the new one is read from its start.
+            let (handle, events, anew) = match events {
+                Err(ReadError::LogShrank(_) | ReadError::NotFound(_)) if !anew => {
+                    let handle = self.open(id).await?;
+                    let events = handle.read(EventRange::ALL, &Cancel::never()).await?;
+                    (handle, events, true)
+                }
+                events => (handle, events?, anew),
+            };
+            let stat = stat.clone();
+            // From here on nothing is waited for in between: what was folded is never lost to a
+            // request that is called off.
             let folding = tokio::task::spawn_blocking(move || {
-                entry.extend(&events, revision);
+                let known = slot.take().filter(|_| !anew);
+                let mut entry = known.unwrap_or_else(|| Entry::new(&stat, handle));
+                entry.extend(&events, stat.revision);
                 *slot = Some(entry);
                 slot
             });
@@ -93,6 +108,10 @@ impl LogSource {
             self.folds.used(id, &shared, entry.bytes());
         }
         Ok(LogSession { fold: shared })
+    }
+
+    async fn open(&self, id: &SessionId) -> Result<Arc<dyn SessionHandle>, LogError> {
+        Ok(Arc::from(self.store.open(id, Access::Read, &Cancel::never()).await?))
     }
 
     /// What is known of a session at the cost of a look: from the cache, or from reading it when it

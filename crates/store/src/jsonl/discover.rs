@@ -14,6 +14,7 @@ use super::{
     layout::{Artifact, Encoding, Layout, SessionDir, flat_log_names},
     root::Root,
 };
+use crate::error::FormatUnsupported;
 
 /// What a session directory holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -234,12 +235,14 @@ pub(crate) fn refuse_mixture(root: &Root, id: &SessionId) -> Result<(), LogFailu
         root.unmixed.get_or_init(|| ());
         return Ok(());
     }
-    Err(Subject { id, path: root.layout.root() }.unsupported(format!(
+    let message = format!(
         "session \"{id}\" cannot be stored with compression \"{}\" in a root that holds logs with \
          \"{}\"; open the store with the latter, or use another root",
         root.encoding.setting(),
         other.setting()
-    )))
+    );
+    // It is about the root: there is no log to point to.
+    Err(LogFailure::FormatUnsupported(FormatUnsupported { id: id.clone(), message, path: None }))
 }
 
 /// Asks about the logs of every session until there is an answer. A directory that cannot be read

@@ -127,8 +127,12 @@ pub(crate) fn check(cancel: &Cancel) -> Result<(), ListError> {
 }
 
 fn matches(query: &ListQuery, entry: &SessionEntry) -> bool {
-    let cwd = entry.stat.as_ref().and_then(|stat| stat.header.cwd.as_deref());
-    let in_cwd = query.cwd.as_deref().is_none_or(|wanted| cwd == Some(wanted));
+    // Of a session without a readable header the directory is not known. Where its place tells the
+    // project, the backend has looked at that.
+    let in_cwd = match (&query.cwd, &entry.stat) {
+        (Some(wanted), Some(stat)) => stat.header.cwd.as_ref() == Some(wanted),
+        _ => true,
+    };
     in_cwd && (query.states.is_empty() || query.states.contains(&entry.state))
 }
 

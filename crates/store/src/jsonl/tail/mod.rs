@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::frames::{Decoder, FrameScan, MAGIC, scan_frame};
+use super::frames::{DecodeError, Decoder, FrameScan, MAGIC, scan_frame};
 
 /// What a disk writes at once, and so loses at once.
 const SECTOR: usize = 512;
@@ -72,14 +72,15 @@ pub(crate) fn judge_frames(
     }
 }
 
-/// Where in the bytes, not at their beginning, a frame starts that unpacks.
+/// Where in the bytes, not at their beginning, a frame starts that unpacks, or that would if there
+/// were more room.
 fn next_good_frame(bytes: &[u8], decoder: &mut Decoder) -> Option<usize> {
     let finder = memchr::memmem::Finder::new(&MAGIC);
     let after = bytes.get(1..)?;
     finder.find_iter(after).map(|at| at + 1).find(|at| {
         let candidate = bytes.get(*at..).unwrap_or_default();
-        matches!(scan_frame(candidate),
-            FrameScan::Complete(frame) if decoder.decode(candidate, frame).is_ok())
+        let FrameScan::Complete(frame) = scan_frame(candidate) else { return false };
+        !matches!(decoder.decode(candidate, frame), Err(DecodeError::Invalid(_)))
     })
 }
 
