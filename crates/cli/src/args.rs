@@ -23,11 +23,11 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Where the sessions are: a directory of session logs
+    /// Where the sessions are: a directory of session logs, sqlite:FILE, or memory:
     /// [default: $TURNKEEP_STORE, else $XDG_DATA_HOME/turnkeep/sessions]
     #[arg(long, global = true, value_name = "STORE")]
     pub(crate) store: Option<String>,
-    /// The encoding of a new store: zstd or none. A store that exists keeps the one it has
+    /// The encoding of a new directory: zstd or none. One that exists keeps the one it has
     #[arg(long, global = true, value_name = "ENCODING", value_parser = ["zstd", "none"])]
     pub(crate) compression: Option<String>,
     /// The configuration file [default: $XDG_CONFIG_HOME/turnkeep/turnkeep.toml, when it exists]

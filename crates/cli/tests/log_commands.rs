@@ -123,7 +123,7 @@ fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
             "session \"here\": the cursor is malformed or out of date",
         ),
         (&["ls", "--state", "lost"], 2, "[possible values: ok, damaged, newer, foreign]"),
-        (&["--store", "sqlite:x", "ls"], 2, "sqlite:"),
+        (&["--store", "postgres://x", "ls"], 2, "postgres:"),
         (&["--compression", "gzip", "ls"], 2, "gzip"),
         (&["--config", "absent.toml", "ls"], 2, "absent.toml"),
         (&["shw", "here"], 2, "unrecognized subcommand 'shw'"),

@@ -17,7 +17,7 @@ pub(crate) fn encode_id(id: &SessionId) -> String {
 }
 
 /// [`encode_id`] for an id given as code units.
-pub(super) fn encode_units(units: impl IntoIterator<Item = u16>) -> String {
+pub(crate) fn encode_units(units: impl IntoIterator<Item = u16>) -> String {
     let mut segment = String::new();
     for unit in units {
         push_unit(&mut segment, unit);
@@ -36,7 +36,7 @@ pub(crate) fn decode_id(segment: &str) -> Option<SessionId> {
     SessionId::new(&String::from_utf16(&units).ok()?)
 }
 
-pub(super) fn decode_units(segment: &str) -> Option<Vec<u16>> {
+pub(crate) fn decode_units(segment: &str) -> Option<Vec<u16>> {
     let mut units = Vec::with_capacity(segment.len());
     let mut rest = segment;
     while let Some(char) = rest.chars().next() {

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use crate::{Access, ListQuery, SessionState};
 use turnkeep_log::SessionHeader;
-use turnkeep_store::{Access, ListQuery, SessionState};
 
-use super::Backend;
-use crate::support::{append, create, header, id, never, open, store_session};
+use super::{
+    Backend,
+    steps::{append, create, header, id, never, open, store_session},
+};
 
+/// A revision changes with every append and with nothing else, and is the same everywhere.
 pub async fn revisions_name_states_of_a_log(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;
@@ -38,6 +41,7 @@ pub async fn revisions_name_states_of_a_log(backend: &impl Backend) {
     assert_eq!(other, Some(before));
 }
 
+/// Of an empty store nothing is known, without an error.
 pub async fn absent_sessions_have_no_stat(backend: &impl Backend) {
     let store = backend.instance();
     assert_eq!(store.stat(&id("none"), &never()).await.unwrap(), None);
@@ -46,6 +50,7 @@ pub async fn absent_sessions_have_no_stat(backend: &impl Backend) {
     assert_eq!(list.cursor, None);
 }
 
+/// A list is ordered by the last change, and its pages put together are the whole.
 pub async fn a_list_is_newest_first_and_pages(backend: &impl Backend) {
     let store = backend.instance();
     for name in ["c", "a", "e", "b", "d"] {
@@ -53,7 +58,7 @@ pub async fn a_list_is_newest_first_and_pages(backend: &impl Backend) {
         // Far enough apart for the coarsest clock.
         tokio::time::sleep(Duration::from_millis(12)).await;
     }
-    let names = |list: &turnkeep_store::SessionList| -> Vec<String> {
+    let names = |list: &crate::SessionList| -> Vec<String> {
         list.entries.iter().map(|entry| entry.id.to_string()).collect()
     };
     let all = store.list(&ListQuery::default(), &never()).await.unwrap();
@@ -82,6 +87,7 @@ pub async fn a_list_is_newest_first_and_pages(backend: &impl Backend) {
     assert_eq!(names(&list)[0], "a");
 }
 
+/// A list can be held to one directory and to some states.
 pub async fn a_list_can_be_filtered(backend: &impl Backend) {
     let store = backend.instance();
     store_session(&*store, "here", 1).await;
@@ -109,6 +115,7 @@ pub async fn a_list_can_be_filtered(backend: &impl Backend) {
     assert!(list(states(&[SessionState::Damaged])).await.is_empty());
 }
 
+/// A cursor that no listing gave out is refused.
 pub async fn a_cursor_of_another_kind_is_refused(backend: &impl Backend) {
     let store = backend.instance();
     for cursor in ["", "x", "12", "a.b", "1.~", "9999999999999999999999.a"] {

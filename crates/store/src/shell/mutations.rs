@@ -14,23 +14,25 @@ use super::{
 };
 use crate::error::{AppendError, CloseError, FlushError};
 
+pub(crate) use super::writer::WriteLog;
+
 /// The mutations of one write handle, in the order of the calls.
-pub(crate) type Mutations = Queue<Owned>;
+pub(crate) type Mutations<L> = Queue<Owned<L>>;
 
 /// A session and the right to write it. Dropping it gives the right back.
 #[derive(Debug)]
-pub(crate) struct Owned {
+pub(crate) struct Owned<L: WriteLog> {
     // First the lock, then the claim: whoever claims the session next finds it unlocked.
-    writer: Writer,
-    claim: Claim,
+    writer: Writer<L>,
+    claim: Claim<L>,
 }
 
-impl Owned {
-    pub(crate) fn new(writer: Writer, claim: Claim) -> Self {
+impl<L: WriteLog> Owned<L> {
+    pub(crate) fn new(writer: Writer<L>, claim: Claim<L>) -> Self {
         Self { writer, claim }
     }
 
-    pub(crate) fn claim(&self) -> &Claim {
+    pub(crate) fn claim(&self) -> &Claim<L> {
         &self.claim
     }
 

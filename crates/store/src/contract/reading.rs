@@ -2,15 +2,18 @@
 
 use std::fmt::Write as _;
 
+use crate::{Access, EventRange};
 use turnkeep_log::{Event, Origin, SessionHeader};
-use turnkeep_store::{Access, EventRange};
 
-use super::Backend;
-use crate::support::{
-    append, batch, create, event_of, header, id, never, open, read, read_range, seqs,
-    store_session, texts,
+use super::{
+    Backend,
+    steps::{
+        append, batch, create, event_of, header, id, never, open, read, read_range, seqs,
+        store_session, texts,
+    },
 };
 
+/// A range of a log is read by index, and cut where the log ends.
 pub async fn slices_of_a_log(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;
@@ -27,6 +30,7 @@ pub async fn slices_of_a_log(backend: &impl Backend) {
     assert_eq!(texts(&read(&*handle).await), texts(&batch(0, 7)));
 }
 
+/// Reading at or past the end is no error.
 pub async fn reads_past_the_end_are_empty(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;
@@ -39,6 +43,7 @@ pub async fn reads_past_the_end_are_empty(backend: &impl Backend) {
     }
 }
 
+/// A read that starts after an append has returned sees it, through old handles and new ones.
 pub async fn reads_are_fresh(backend: &impl Backend) {
     let store = backend.instance();
     let writer = create(&*store, "s").await;
@@ -54,6 +59,7 @@ pub async fn reads_are_fresh(backend: &impl Backend) {
     }
 }
 
+/// What one handle has read before does not get in the way of what it reads next.
 pub async fn reads_of_one_handle_follow_the_log(backend: &impl Backend) {
     let store = backend.instance();
     let writer = create(&*store, "s").await;
@@ -77,6 +83,22 @@ pub async fn reads_of_one_handle_follow_the_log(backend: &impl Backend) {
     assert_eq!(read(&*reader).await, read(&*writer).await);
 }
 
+/// A writer reads what was there before it appended, and is not confused by what came after.
+pub async fn a_writer_reads_on_both_sides_of_its_appends(backend: &impl Backend) {
+    store_session(&*backend.instance(), "s", 3).await;
+    let store = backend.instance();
+    let writer = open(&*store, "s", Access::Write).await;
+    for next in [3, 5, 7] {
+        append(&*writer, next, 2).await;
+        assert_eq!(read_range(&*writer, 0, 1).await, [0]);
+        assert_eq!(read_range(&*writer, 1, 2).await, [1, 2]);
+        assert_eq!(read_range(&*writer, 2, 2).await, [2, 3]);
+        assert_eq!(read_range(&*writer, next, 9).await, [next, next + 1]);
+    }
+    assert_eq!(read(&*writer).await, batch(0, 9));
+}
+
+/// Events come back with the bytes they were given with.
 pub async fn texts_come_back_byte_for_byte(backend: &impl Backend) {
     let data = [
         r#"{"b":1,"a":2,"b":3}"#,
@@ -105,6 +127,7 @@ pub async fn texts_come_back_byte_for_byte(backend: &impl Backend) {
     assert_eq!(read(&*elsewhere).await, events);
 }
 
+/// So do streamed deltas, whether or not they are packed, and from any of them on.
 pub async fn deltas_come_back_as_they_were(backend: &impl Backend) {
     let delta = |seq: u64, time: i64, chunk: &str| {
         let text = format!(
@@ -149,6 +172,7 @@ pub async fn deltas_come_back_as_they_were(backend: &impl Backend) {
     }
 }
 
+/// Headers come back whole, from handles as from `stat`, in every instance.
 pub async fn headers_come_back_with_all_their_fields(backend: &impl Backend) {
     let full = SessionHeader {
         cwd: Some("/work/é 😀".to_owned()),
@@ -178,6 +202,7 @@ pub async fn headers_come_back_with_all_their_fields(backend: &impl Backend) {
     }
 }
 
+/// A header of another version is stored as it is, and refused by readers.
 pub async fn a_header_of_another_version_is_stored_and_not_read(backend: &impl Backend) {
     let store = backend.instance();
     let foreign = SessionHeader { version: 7, ..header("s") };
@@ -194,6 +219,7 @@ pub async fn a_header_of_another_version_is_stored_and_not_read(backend: &impl B
     assert_eq!(store.stat(&id("s"), &never()).await.unwrap_err().kind(), "format_unsupported");
 }
 
+/// An event of an unknown type is stored, and refused by readers unless it may be ignored.
 pub async fn unknown_types_are_stored_and_not_read(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;
@@ -221,6 +247,7 @@ pub async fn unknown_types_are_stored_and_not_read(backend: &impl Backend) {
     assert_eq!(read(&*handle).await, [ignorable]);
 }
 
+/// A log that is both of a newer build and malformed is reported as the former.
 pub async fn unknown_types_count_before_malformed_messages(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;
@@ -235,6 +262,7 @@ pub async fn unknown_types_count_before_malformed_messages(backend: &impl Backen
     assert_eq!(error.kind(), "format_unsupported");
 }
 
+/// Event types that the format has given up are refused by readers.
 pub async fn retired_types_are_not_read(backend: &impl Backend) {
     for event_type in ["steering/message", "mode/set", "request/header-delta"] {
         let store = backend.instance();
@@ -245,6 +273,7 @@ pub async fn retired_types_are_not_read(backend: &impl Backend) {
     }
 }
 
+/// Messages that are none are stored, and refused by readers.
 pub async fn malformed_messages_are_not_read(backend: &impl Backend) {
     let store = backend.instance();
     let cases = [
@@ -266,6 +295,7 @@ pub async fn malformed_messages_are_not_read(backend: &impl Backend) {
     }
 }
 
+/// What an interrupted append left is never read, and gone after the next append.
 pub async fn a_torn_tail_is_never_served_and_cut_by_the_next_append(backend: &impl Backend) {
     store_session(&*backend.instance(), "s", 3).await;
     backend.tear("s");

@@ -1,11 +1,14 @@
 //! How sessions come to be.
 
+use crate::{Access, EventRange, ListQuery};
 use turnkeep_log::SessionHeader;
-use turnkeep_store::{Access, EventRange, ListQuery};
 
-use super::Backend;
-use crate::support::{append, batch, create, header, id, never, open, read, store_session};
+use super::{
+    Backend,
+    steps::{append, batch, create, header, id, never, open, read, store_session},
+};
 
+/// An id is taken from the moment of its creation, and free again once that was undone.
 pub async fn a_pending_session_cannot_be_created_again(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;
@@ -16,6 +19,7 @@ pub async fn a_pending_session_cannot_be_created_again(backend: &impl Backend) {
     create(&*store, "s").await;
 }
 
+/// Of two creates of one id at the same time exactly one succeeds.
 pub async fn concurrent_creates_have_one_winner(backend: &impl Backend) {
     let store = backend.instance();
     for round in 0..10 {
@@ -33,6 +37,7 @@ pub async fn concurrent_creates_have_one_winner(backend: &impl Backend) {
     }
 }
 
+/// What one instance has stored, no other creates again, be it for another directory.
 pub async fn a_stored_session_cannot_be_created_again(backend: &impl Backend) {
     store_session(&*backend.instance(), "s", 1).await;
     let store = backend.instance();
@@ -49,6 +54,7 @@ pub async fn a_stored_session_cannot_be_created_again(backend: &impl Backend) {
     assert_eq!(read(&*handle).await.len(), 1);
 }
 
+/// Opening what is not there says so, whatever it was wanted for.
 pub async fn an_absent_session_cannot_be_opened(backend: &impl Backend) {
     let store = backend.instance();
     for _ in 0..2 {
@@ -60,6 +66,7 @@ pub async fn an_absent_session_cannot_be_opened(backend: &impl Backend) {
     }
 }
 
+/// Whoever creates a session owns it, before it is stored and after.
 pub async fn a_creator_owns_its_session(backend: &impl Backend) {
     let store = backend.instance();
     let creator = create(&*store, "s").await;
@@ -77,6 +84,7 @@ pub async fn a_creator_owns_its_session(backend: &impl Backend) {
     assert_eq!(read(&*writer).await.len(), 3);
 }
 
+/// A pending session can be read, listed and looked at in its own store, and in no other.
 pub async fn a_pending_session_is_seen_by_its_store_alone(backend: &impl Backend) {
     let store = backend.instance();
     let other = backend.instance();
@@ -97,6 +105,7 @@ pub async fn a_pending_session_is_seen_by_its_store_alone(backend: &impl Backend
     assert_eq!(error.kind(), "not_found");
 }
 
+/// A session that was closed before it was stored has never been there.
 pub async fn closing_a_pending_session_erases_it(backend: &impl Backend) {
     let store = backend.instance();
     let creator = create(&*store, "s").await;
@@ -113,6 +122,7 @@ pub async fn closing_a_pending_session_erases_it(backend: &impl Backend) {
     assert_eq!(backend.instance().stat(&id("s"), &never()).await.unwrap(), None);
 }
 
+/// A handle that was opened on a pending session goes on to read it once it is stored.
 pub async fn readers_of_a_pending_session_see_it_stored(backend: &impl Backend) {
     let store = backend.instance();
     let creator = create(&*store, "s").await;
@@ -124,6 +134,7 @@ pub async fn readers_of_a_pending_session_see_it_stored(backend: &impl Backend) 
     assert_eq!(read(&*reader).await, batch(0, 2));
 }
 
+/// `flush` stores a session that has no events yet.
 pub async fn flush_stores_a_session_without_events(backend: &impl Backend) {
     let store = backend.instance();
     let creator = create(&*store, "s").await;
@@ -138,6 +149,7 @@ pub async fn flush_stores_a_session_without_events(backend: &impl Backend) {
     assert_eq!(read(&*reader).await.len(), 1);
 }
 
+/// A header that could not be read again is not stored.
 pub async fn a_header_that_no_reader_takes_is_refused(backend: &impl Backend) {
     let store = backend.instance();
     let cases = [

@@ -1,13 +1,14 @@
 //! Calling operations off.
 
+use crate::{Access, Cancel, EventRange, ListQuery};
 use tokio_util::sync::CancellationToken;
-use turnkeep_store::{Access, Cancel, EventRange, ListQuery};
 
-use super::Backend;
-use crate::support::{
-    append, batch, cancelled, create, header, id, never, open, read, store_session,
+use super::{
+    Backend,
+    steps::{append, batch, cancelled, create, header, id, never, open, read, store_session},
 };
 
+/// What is called off before it begins has no effect, whichever operation it is.
 pub async fn what_is_cancelled_before_has_no_effect(backend: &impl Backend) {
     let store = backend.instance();
     let cancel = cancelled();
@@ -33,6 +34,7 @@ pub async fn what_is_cancelled_before_has_no_effect(backend: &impl Backend) {
     append(&*writer, 1, 1).await;
 }
 
+/// An append that waits can be called off, and says truthfully whether it was.
 pub async fn a_waiting_append_can_be_cancelled(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;

@@ -1,11 +1,14 @@
 //! How logs grow.
 
+use crate::Access;
 use turnkeep_log::Seq;
-use turnkeep_store::Access;
 
-use super::Backend;
-use crate::support::{append, batch, create, event, id, never, open, read, seqs, store_session};
+use super::{
+    Backend,
+    steps::{append, batch, create, event, id, never, open, read, seqs, store_session},
+};
 
+/// An empty batch stores nothing, not even a pending session.
 pub async fn an_empty_batch_changes_nothing(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;
@@ -17,6 +20,7 @@ pub async fn an_empty_batch_changes_nothing(backend: &impl Backend) {
     assert_eq!(store.stat(&id("s"), &never()).await.unwrap(), before);
 }
 
+/// Appending and flushing are refused on a read handle, an empty batch included.
 pub async fn a_read_handle_changes_nothing(backend: &impl Backend) {
     let store = backend.instance();
     store_session(&*store, "s", 2).await;
@@ -31,6 +35,7 @@ pub async fn a_read_handle_changes_nothing(backend: &impl Backend) {
     assert_eq!(read(&*reader).await.len(), 2);
 }
 
+/// An instance that knows nothing of the others continues where they stopped.
 pub async fn another_instance_continues_the_log(backend: &impl Backend) {
     store_session(&*backend.instance(), "s", 2).await;
     let writer = open(&*backend.instance(), "s", Access::Write).await;
@@ -41,6 +46,7 @@ pub async fn another_instance_continues_the_log(backend: &impl Backend) {
     assert_eq!(read(&*third).await, batch(0, 6));
 }
 
+/// A batch with a wrong seq anywhere is refused whole, and says which seq had to come.
 pub async fn a_batch_must_continue_the_log(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;
@@ -63,6 +69,7 @@ pub async fn a_batch_must_continue_the_log(backend: &impl Backend) {
     assert_eq!(seqs(&read(&*handle).await), [0, 1, 2, 3]);
 }
 
+/// Appends take effect in the order of the calls, and a failed one is not in the way of the next.
 pub async fn concurrent_appends_keep_their_order(backend: &impl Backend) {
     let store = backend.instance();
     let handle = create(&*store, "s").await;

@@ -1,11 +1,11 @@
 //! A session held open.
 
 use std::{
+    fmt,
     future::Future,
-    path::PathBuf,
     pin::Pin,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -15,11 +15,12 @@ use tokio::sync::watch;
 use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 
 use super::{
+    failure::LogFailure,
     mutations::{Mutations, Owned, Unreported},
+    on_pool,
     queue::NotRun,
-    reader::{Progress, ReadRequest, read_log},
-    registry::{Owner, Standing, locked},
-    store::{Shared, on_pool},
+    registry::{Owner, Standing},
+    writer::WriteLog,
 };
 use crate::{
     error::{
@@ -29,40 +30,57 @@ use crate::{
     seam::{Access, Cancel, EventRange, SessionHandle},
 };
 
-/// A handle of a [`JsonlStore`](super::JsonlStore).
+/// How a backend reads one session's log.
+pub(crate) trait ReadLog: fmt::Debug + Send + Sync + 'static {
+    /// The events of a range; `None` when there is no log.
+    fn read(
+        &self,
+        id: &SessionId,
+        range: EventRange,
+        cancel: &Cancel,
+    ) -> Result<Option<Slice>, LogFailure>;
+}
+
+/// Events of a log.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    /// Those of the range.
+    pub(crate) events: Vec<Event>,
+    /// How many the whole log holds, unless the reading stopped before its end.
+    pub(crate) end: Option<u64>,
+}
+
+/// A handle of any backend.
 ///
-/// Reads go to the file on the blocking pool, each on its own; mutations go through one queue.
+/// Reads go to the storage on the blocking pool, each on its own; mutations go through one queue.
 /// Dropping the handle gives the session back as soon as what was asked for is done.
 #[derive(Debug)]
-pub(crate) struct JsonlHandle {
-    reading: Arc<Reading>,
-    writing: Option<Writing>,
+pub(crate) struct Handle<R: ReadLog, L: WriteLog> {
+    reading: Arc<Reading<R, L>>,
+    writing: Option<Writing<L>>,
     closed: AtomicBool,
 }
 
 /// What reads of a handle need and leave behind.
 #[derive(Debug)]
-pub(crate) struct Reading {
-    shared: Arc<Shared>,
+pub(crate) struct Reading<R: ReadLog, L: WriteLog> {
     header: SessionHeader,
-    path: PathBuf,
+    log: R,
     /// The session's writer, when it was pending as this handle was opened.
-    pending: Option<Arc<Owner>>,
-    /// How far the log was read before.
-    progress: Mutex<Option<Arc<Progress>>>,
+    pending: Option<Arc<Owner<L>>>,
     /// How many events this handle has shown or stored: the log never gets shorter than that.
     observed: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Writing {
-    mutations: Arc<Mutations>,
+struct Writing<L: WriteLog> {
+    mutations: Arc<Mutations<L>>,
     unreported: Unreported,
     closed: watch::Sender<Option<Result<(), CloseError>>>,
 }
 
-impl JsonlHandle {
-    pub(crate) fn new(reading: Reading, session: Option<Owned>) -> Self {
+impl<R: ReadLog, L: WriteLog> Handle<R, L> {
+    pub(crate) fn new(reading: Reading<R, L>, session: Option<Owned<L>>) -> Self {
         let writing = session.map(|session| {
             let owner = Arc::clone(session.claim().owner());
             let mutations = Mutations::new(session);
@@ -83,7 +101,7 @@ impl JsonlHandle {
     }
 
     /// The queue, for an operation that changes something.
-    fn writing<E>(&self, operation: &'static str, cancel: &Cancel) -> Result<&Writing, E>
+    fn writing<E>(&self, operation: &'static str, cancel: &Cancel) -> Result<&Writing<L>, E>
     where
         E: From<Cancelled> + From<HandleClosed> + From<ReadOnly>,
     {
@@ -114,24 +132,15 @@ where
     }
 }
 
-impl Reading {
+impl<R: ReadLog, L: WriteLog> Reading<R, L> {
+    /// For a handle that has seen the first `observed` events.
     pub(crate) fn new(
-        shared: Arc<Shared>,
         header: SessionHeader,
-        path: PathBuf,
-        pending: Option<Arc<Owner>>,
+        log: R,
+        pending: Option<Arc<Owner<L>>>,
+        observed: u64,
     ) -> Self {
-        let (progress, observed) = (Mutex::new(None), AtomicU64::new(0));
-        Self { shared, header, path, pending, progress, observed }
-    }
-
-    /// The same, for a handle that has read the log already.
-    pub(crate) fn primed(self, progress: Progress) -> Self {
-        Self {
-            observed: AtomicU64::new(progress.next.0),
-            progress: Mutex::new(Some(Arc::new(progress))),
-            ..self
-        }
+        Self { header, log, pending, observed: AtomicU64::new(observed) }
     }
 
     fn observe(&self, events: u64) {
@@ -146,42 +155,21 @@ impl Reading {
             Some(Standing::Pending { .. }) => return Ok(Vec::new()),
             _ => {}
         }
-        // Both before the log is looked at, so that what it has to hold by then is known.
+        // Before the log is looked at, so that what it has to hold by then is known.
         let observed = self.observed.load(Ordering::Acquire);
-        let acknowledged = self.shared.registry.acknowledged(id);
-        let known = locked(&self.progress).clone();
-        let request = ReadRequest {
-            id,
-            path: &self.path,
-            range,
-            known: known.as_deref(),
-            acknowledged,
-            cancel,
-            operation: "read",
-        };
-        let read = read_log(&self.shared.root, &request)?.ok_or_else(not_found)?;
-        let found = read.progress.next.0;
-        if found < observed {
-            return Err(LogShrank { id: id.clone(), found, observed }.into());
+        let Slice { events, end } = self.log.read(id, range, cancel)?.ok_or_else(not_found)?;
+        if let Some(found) = end {
+            if found < observed {
+                return Err(LogShrank { id: id.clone(), found, observed }.into());
+            }
+            self.observe(found);
         }
-        self.observe(found);
-        self.advance(read.progress);
-        Ok(read.events)
-    }
-
-    /// Keeps the further of two readings.
-    fn advance(&self, progress: Progress) {
-        let mut known = locked(&self.progress);
-        if known.as_ref().is_none_or(|known| {
-            !known.file.same_file(&progress.file) || known.next <= progress.next
-        }) {
-            *known = Some(Arc::new(progress));
-        }
+        Ok(events)
     }
 }
 
 #[async_trait]
-impl SessionHandle for JsonlHandle {
+impl<R: ReadLog, L: WriteLog> SessionHandle for Handle<R, L> {
     fn id(&self) -> &SessionId {
         &self.reading.header.id
     }
@@ -208,8 +196,9 @@ impl SessionHandle for JsonlHandle {
     async fn append(&self, events: Vec<Event>, cancel: &Cancel) -> Result<Seq, AppendError> {
         let writing = self.writing::<AppendError>("append", cancel)?;
         let reading = Arc::clone(&self.reading);
-        let append =
-            move |owned: &mut Owned| owned.append(&events).inspect(|next| reading.observe(next.0));
+        let append = move |owned: &mut Owned<L>| {
+            owned.append(&events).inspect(|next| reading.observe(next.0))
+        };
         let missed = writing.unreported.append(self.id());
         let outcome = match writing.mutations.submit(append, missed) {
             Ok(submitted) => submitted.outcome(cancel).await,
