@@ -9,6 +9,8 @@ use turnkeep_store::error::{
     StatError, StoreError,
 };
 
+use crate::transcript::printable;
+
 /// Why a command did not do what it was asked: one sentence, and what kind of trouble it is.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -54,7 +56,7 @@ impl Failure {
             }
             eprintln!("{}", serde_json::json!({ "error": error }));
         } else {
-            eprintln!("turnkeep: {}", self.message);
+            eprintln!("turnkeep: {}", printable(&self.message).replace('\n', "␊"));
         }
         ExitCode::from(kinds::of(self.kind).exit_code)
     }

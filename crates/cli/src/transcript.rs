@@ -132,7 +132,7 @@ fn error_text(error: &Value) -> String {
 
 /// Text that cannot steer the terminal: control characters other than line feeds and tabs are
 /// shown as pictures.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|char| match char {
             '\n' | '\t' => char,

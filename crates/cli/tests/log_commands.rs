@@ -224,6 +224,33 @@ fn a_followed_session_shows_what_another_process_appends() {
 }
 
 #[test]
+fn an_append_whose_output_nobody_reads_still_tells_what_failed() {
+    let bench = Bench::new();
+    let mut child = bench.spawn(&["append", "unread", "--create"]);
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(turn(1, "a", "b").as_bytes()).unwrap();
+    input.write_all(b"not json\n").unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("line 7 was not stored"), "{output:?}");
+}
+
+#[test]
+fn what_a_session_says_cannot_steer_the_terminal() {
+    let bench = Bench::new();
+    let title = r#"{"type":"session/title","data":{"title":"a\u001b]0;x\u0007\u001b[2J\u202eb"}}"#;
+    bench.run_with_input(&["append", "es\u{1b}c\nape", "--create"], title.as_bytes());
+    for output in [bench.run(&["ls"]), bench.run(&["events", "no\u{1b}where\n"])] {
+        let said = [output.stdout, output.stderr].concat();
+        let steers = |char: char| char.is_control() && char != '\n' || char == '\u{202e}';
+        assert!(!text(&said).contains(steers), "{:?}", text(&said));
+        assert_eq!(text(&said).lines().count(), 1, "{:?}", text(&said));
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let bench = Bench::new();
     let turns: String = (0..2000).map(|number| turn(number, "much", "more")).collect();

@@ -77,7 +77,14 @@ impl Sources {
     pub(crate) async fn place(&self, id: &str) -> Result<Place, Failure> {
         let session = SessionId::new(id).ok_or(TurnPageError::SessionNotFound)?;
         if let Some(log) = &self.log {
-            let stat = log.stat(&session).await.map_err(|error| stored_trouble(&error, id))?;
+            let stat = match log.stat(&session).await {
+                // A part of the store that cannot be read hides nothing of the upstream's.
+                Err(error) if error.kind() == "io" && self.may_be_upstreams(id) => {
+                    tracing::warn!(session = ?id, kind = "io", "the store; asking the upstream");
+                    None
+                }
+                stat => stat.map_err(|error| stored_trouble(&error, id))?,
+            };
             if let Some(stat) = stat {
                 return Ok(Place::Store(Arc::clone(log), Box::new(stat)));
             }

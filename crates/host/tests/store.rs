@@ -204,6 +204,21 @@ async fn what_is_appended_is_seen_and_nothing_is_read_twice() {
 }
 
 #[tokio::test]
+async fn a_log_that_was_replaced_is_read_anew() {
+    let store = TestStore::new();
+    let host = RunningHost::start(options(&store)).await;
+    let id = store.add_made("same", &[prompt("one", "1"), prompt("old-two", "2")]).await;
+    assert_eq!(ids(&host.page(&id, 3, None).await), ["one", "old-two"]);
+
+    // Another log of the same header, longer than the first, takes its place.
+    let other = TestStore::new();
+    let events = [prompt("one", "1"), prompt("new-two", "2"), prompt("new-three", "3")];
+    other.add_made("same", &events).await;
+    std::fs::rename(other.log(&id), store.log(&id)).unwrap();
+    assert_eq!(ids(&host.page(&id, 3, None).await), ["one", "new-two", "new-three"]);
+}
+
+#[tokio::test]
 async fn cursors_of_another_kind_are_refused() {
     let store = TestStore::new();
     let id = store.add_made("s", &turns(2)).await;

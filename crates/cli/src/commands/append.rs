@@ -49,13 +49,15 @@ pub(crate) async fn run(args: AppendArgs, context: &Context) -> Result<(), Failu
     let next = appender.stored_through();
     let flushed = if args.create { handle.flush(&Cancel::never()).await } else { Ok(()) };
     let closed = handle.close().await;
-    let mut out = Output::stdout();
-    out.line(&if context.json { format!("{{\"next\":{next}}}") } else { next.to_string() })?;
-    out.flush()?;
-    fed.and(stored)
+    let outcome = fed
+        .and(stored)
         .and(flushed.map_err(Failure::from))
         .and(closed.map_err(Failure::from))
-        .map_err(named)
+        .map_err(named);
+    // Whether anyone reads the seq or not, what became of the events is told.
+    let line = if context.json { format!("{{\"next\":{next}}}") } else { next.to_string() };
+    let printed = Output::print_if_read(&line);
+    outcome.and(printed)
 }
 
 /// Opens the session to write, or creates it where that was asked for.

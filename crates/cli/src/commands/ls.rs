@@ -11,7 +11,9 @@ use turnkeep_store::{
 };
 use turnkeep_turns::fold::Fold;
 
-use crate::{args::LsArgs, context::Context, failure::Failure, output::Output, store};
+use crate::{
+    args::LsArgs, context::Context, failure::Failure, output::Output, store, transcript::printable,
+};
 
 /// How many bytes of logs are read, newest first, for their titles and numbers of events. Of the
 /// sessions beyond that the list says only what their first line and their file tell.
@@ -128,7 +130,8 @@ fn text_line(entry: &SessionEntry, hints: &Hints) -> String {
     let size = stat.and_then(|stat| stat.size_bytes).map_or("-".to_owned(), human_size);
     let (state, reason) = state_of(entry, hints);
     let said = hints.title.as_ref().or(reason).map_or("", |said| said.lines().next().unwrap_or(""));
-    row(entry.id.as_str(), &updated, &events, &size, state.as_str(), &shortened(said))
+    let (id, said) = (printable(entry.id.as_str()), printable(&shortened(said)));
+    row(&id.replace('\n', "␊"), &updated, &events, &size, state.as_str(), &said)
 }
 
 fn row(id: &str, updated: &str, events: &str, size: &str, state: &str, title: &str) -> String {

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
+use turnkeep_log::{Event, SessionHeader, SessionId};
 use turnkeep_store::{Revision, SessionHandle, SessionStat};
 use turnkeep_turns::fold::Fold;
 
@@ -61,6 +61,8 @@ pub(crate) struct Entry {
     header: SessionHeader,
     revision: Revision,
     fold: Fold,
+    /// The newest event that is in.
+    newest: Option<Event>,
     bytes: u64,
 }
 
@@ -73,6 +75,7 @@ impl Entry {
             header: stat.header.clone(),
             revision: stat.revision.clone(),
             fold,
+            newest: None,
             bytes: OVERHEAD_BYTES,
         }
     }
@@ -89,22 +92,26 @@ impl Entry {
         self.header == stat.header && !shrank
     }
 
+    /// The newest event that is in. A log that has another one in its place is another log.
+    pub(crate) fn newest(&self) -> Option<&Event> {
+        self.newest.as_ref()
+    }
+
     /// The handle to read on with.
     pub(crate) fn handle(&self) -> &Arc<dyn SessionHandle> {
         &self.handle
     }
 
-    /// The first event that is not in.
-    pub(crate) fn next_seq(&self) -> Seq {
-        self.fold.next_seq()
-    }
-
     /// Folds in the next events, which bring the log to this revision or a later one.
     pub(crate) fn extend(&mut self, events: &[Event], revision: Revision) {
         for event in events {
+            if event.seq() < self.fold.next_seq() {
+                continue;
+            }
             self.fold.push(event);
             self.bytes += event.text().len() as u64;
         }
+        self.newest = events.last().cloned().or(self.newest.take());
         self.revision = revision;
     }
 

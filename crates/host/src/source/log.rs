@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use thiserror::Error;
-use turnkeep_log::{Seq, SessionId, Text};
+use turnkeep_log::{Event, Seq, SessionId, Text};
 use turnkeep_store::{
     Access, Cancel, EventRange, SessionHandle, SessionStat, SessionStore,
     error::{OpenError, ReadError, StatError},
@@ -83,19 +83,17 @@ impl LogSource {
         let current = slot.as_ref().is_some_and(|entry| entry.is_at(stat));
         if !current {
             let known = slot.as_ref().filter(|entry| entry.continues_to(stat));
-            let (handle, from, anew) = match known {
-                Some(entry) => (Arc::clone(entry.handle()), entry.next_seq(), false),
-                None => (self.open(id).await?, Seq(0), true),
+            let on = match known {
+                Some(entry) => read_on(entry).await?,
+                None => None,
             };
-            let events = handle.read(EventRange::from(from), &Cancel::never()).await;
-            // A handle sees one file. When that was replaced, the new one is read from its start.
-            let (handle, events, anew) = match events {
-                Err(ReadError::LogShrank(_) | ReadError::NotFound(_)) if !anew => {
-                    let handle = self.open(id).await?;
-                    let events = handle.read(EventRange::ALL, &Cancel::never()).await?;
-                    (handle, events, true)
-                }
-                events => (handle, events?, anew),
+            let anew = on.is_none();
+            let (handle, events) = if let Some(on) = on {
+                on
+            } else {
+                let handle = self.open(id).await?;
+                let events = handle.read(EventRange::ALL, &Cancel::never()).await?;
+                (handle, events)
             };
             let stat = stat.clone();
             // From here on nothing is waited for in between: what was folded is never lost to a
@@ -132,6 +130,23 @@ impl LogSource {
             return None;
         }
         self.session(stat).await.ok()?.glimpse().await
+    }
+}
+
+/// What came since; `None` when it is not the same log any more.
+///
+/// A log may have been replaced by another one with the same header. The newest event that is
+/// known is read again, since that one will not be in its place.
+async fn read_on(entry: &Entry) -> Result<Option<(Arc<dyn SessionHandle>, Vec<Event>)>, ReadError> {
+    let handle = Arc::clone(entry.handle());
+    let first = entry.newest().map_or(Seq(0), Event::seq);
+    match handle.read(EventRange::from(first), &Cancel::never()).await {
+        Ok(events) => {
+            let same = entry.newest().is_none_or(|newest| events.first() == Some(newest));
+            Ok(same.then_some((handle, events)))
+        }
+        Err(ReadError::LogShrank(_) | ReadError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
