@@ -44,28 +44,59 @@ async fn a_failed_write_is_taken_back_and_can_be_tried_again() {
 }
 
 #[tokio::test]
-async fn a_short_write_is_carried_on() {
+async fn a_short_write_is_taken_back_and_written_again_in_one_piece() {
     for encoding in BOTH {
+        // The first piece could reach the disk alone, and what follows it read as zeros.
         let (disk, faults, store) = stored(encoding).await;
+        let before = disk.bytes("s");
         let writer = open(&store, "s", Access::Write).await;
-        faults.inject(Op::Append, LOG, 0, 5, Effect::Short(3));
+        faults.inject(Op::Append, LOG, 0, 2, Effect::Short(3));
         append(&*writer, 3, 4).await;
         faults.assert_spent();
+        let changes: Vec<Op> = faults
+            .ops(LOG)
+            .into_iter()
+            .filter(|op| [Op::Append, Op::Truncate, Op::SyncAll].contains(op))
+            .collect();
+        let expected = [Op::Append, Op::Truncate, Op::Append, Op::Truncate, Op::Append];
+        assert_eq!(changes, expected);
         assert_eq!(read(&*open(&disk.store(), "s", Access::Read).await).await, batch(0, 7));
+
+        // Where that does not help, the batch fails; and is gone from the disk as well.
+        fs::write(disk.log("s"), &before).unwrap();
+        writer.close().await.unwrap();
+        for last in [Effect::Short(3), Effect::Fail(ErrorKind::StorageFull)] {
+            let writer = open(&store, "s", Access::Write).await;
+            faults.clear_log();
+            let shorts = if let Effect::Short(_) = last { 2 } else { 1 };
+            faults.inject(Op::Append, LOG, 0, shorts, Effect::Short(3));
+            faults.inject(Op::Append, LOG, 0, 1, last);
+            let error = writer.append(batch(3, 4), &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "io", "{error}");
+            faults.assert_spent();
+            assert_eq!(disk.bytes("s"), before);
+            assert!(faults.ops(LOG).contains(&Op::SyncAll), "the rollback is not synced");
+            writer.close().await.unwrap();
+        }
+        append(&*open(&store, "s", Access::Write).await, 3, 1).await;
     }
 }
 
 #[tokio::test]
 async fn what_cannot_be_taken_back_poisons_the_handle() {
-    for step in [Op::Truncate, Op::SyncAll] {
+    // A short write is truncated at once, and once more when that fails.
+    for (step, times) in [(Op::Truncate, 2), (Op::SyncAll, 1)] {
         for encoding in BOTH {
             let (disk, faults, store) = stored(encoding).await;
             let writer = open(&store, "s", Access::Write).await;
             faults.inject(Op::Append, LOG, 0, 1, Effect::Short(5));
-            faults.fail(Op::Append, LOG, ErrorKind::StorageFull);
-            faults.fail(step, LOG, ErrorKind::Other);
+            if step == Op::SyncAll {
+                faults.fail(Op::Append, LOG, ErrorKind::StorageFull);
+            }
+            faults.inject(step, LOG, 0, times, Effect::Fail(ErrorKind::Other));
             let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
             assert_eq!(error.kind(), "poisoned", "{error}");
+            faults.assert_spent();
             let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
             assert_eq!(error.kind(), "poisoned");
             assert_eq!(writer.flush(&never()).await.unwrap_err().kind(), "poisoned");
@@ -85,20 +116,21 @@ async fn a_failed_sync_poisons_the_handle() {
         let (disk, faults, store) = stored(encoding).await;
         let writer = open(&store, "s", Access::Write).await;
         let reader = open(&store, "s", Access::Read).await;
+        append(&*writer, 3, 1).await;
         let before = store.stat(&id("s"), &never()).await.unwrap();
         faults.fail(Op::SyncData, LOG, ErrorKind::Other);
-        let error = writer.append(batch(3, 2), &never()).await.unwrap_err();
+        let error = writer.append(batch(4, 2), &never()).await.unwrap_err();
         assert_eq!(error.kind(), "poisoned");
         assert!(error.to_string().contains("open the session again to see what was stored"));
         // Not a second sync: it could succeed without having stored anything.
         faults.clear_log();
-        assert_eq!(writer.append(batch(3, 2), &never()).await.unwrap_err().kind(), "poisoned");
+        assert_eq!(writer.append(batch(4, 2), &never()).await.unwrap_err().kind(), "poisoned");
         assert_eq!(faults.log(), []);
-        assert_eq!(read(&*reader).await, batch(0, 3));
+        assert_eq!(read(&*reader).await, batch(0, 4));
         assert_eq!(store.stat(&id("s"), &never()).await.unwrap(), before);
         writer.close().await.unwrap();
-        // Here the bytes did survive, which is one of the two valid outcomes.
         let again = open(&disk.store(), "s", Access::Write).await;
+        append(&*again, 4, 1).await;
         assert_eq!(read(&*again).await, batch(0, 5));
     }
 }
@@ -108,9 +140,10 @@ async fn an_append_is_written_checked_and_synced() {
     for encoding in BOTH {
         let (_disk, faults, store) = stored(encoding).await;
         let writer = open(&store, "s", Access::Write).await;
-        faults.clear_log();
         append(&*writer, 3, 2).await;
-        let expected = [Op::FileStat, Op::Stat, Op::Append, Op::FileStat, Op::SyncData];
+        faults.clear_log();
+        append(&*writer, 5, 2).await;
+        let expected = [Op::FileStat, Op::Stat, Op::ReadAt, Op::Append, Op::FileStat, Op::SyncData];
         assert_eq!(faults.ops(""), expected);
     }
 }
@@ -139,7 +172,7 @@ async fn a_log_is_made_in_an_order_that_survives_a_crash() {
         let done: Vec<(Op, PathBuf)> = faults
             .log()
             .into_iter()
-            .filter(|(op, _)| changes.contains(op))
+            .filter(|(op, path)| changes.contains(op) && path.starts_with(root.parent().unwrap()))
             .map(|(op, path)| {
                 let path = path.strip_prefix(root.parent().unwrap()).unwrap().to_owned();
                 let name = path.to_str().unwrap();

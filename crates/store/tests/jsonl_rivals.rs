@@ -9,11 +9,15 @@ use std::{fs, io::ErrorKind, sync::Arc};
 use support::{
     append, batch, create,
     disk::{BOTH, Disk},
+    event,
     faulty::{Effect, FaultyFs, LOCK, LOG, Op, stored},
     header, id, never, open, read, seqs, store_session,
 };
-use turnkeep_log::SessionHeader;
-use turnkeep_store::{Access, ListQuery, SessionStore, jsonl::fs::OpenMode};
+use turnkeep_log::{Event, SessionHeader};
+use turnkeep_store::{
+    Access, ListQuery, SessionStore,
+    jsonl::{Encoding, fs::OpenMode},
+};
 
 #[tokio::test]
 async fn a_log_that_appears_meanwhile_is_not_replaced() {
@@ -81,7 +85,7 @@ async fn a_foreign_write_is_found_before_anything_is_written() {
         let line = "{\"type\":\"turn/start\",\"seq\":3,\"time\":1,\"data\":{\"turn\":9}}\n";
         let (disk, faults, store) = stored(encoding).await;
         let intact = disk.bytes("s");
-        let cases: [(&str, &dyn Fn()); 4] = [
+        let cases: [(&str, &dyn Fn()); 5] = [
             ("grown", &|| disk.add("s", &disk.encode(line))),
             ("cut", &|| fs::write(disk.log("s"), &intact[..intact.len() - 1]).unwrap()),
             ("removed", &|| fs::remove_file(disk.log("s")).unwrap()),
@@ -89,6 +93,7 @@ async fn a_foreign_write_is_found_before_anything_is_written() {
                 fs::write(disk.log("s").with_extension("new"), &intact).unwrap();
                 fs::rename(disk.log("s").with_extension("new"), disk.log("s")).unwrap();
             }),
+            ("rewritten", &|| rewrite(&disk)),
         ];
         for (name, tamper) in cases {
             fs::write(disk.log("s"), &intact).unwrap();
@@ -162,6 +167,100 @@ async fn a_write_at_the_same_time_is_found_after_ours() {
     }
 }
 
+/// Bytes as long as `ours`, which end a log with `before` and then another event of this seq.
+fn same_size(disk: &Disk, ours: &[u8], before: &[Event], seq: u64) -> Vec<u8> {
+    let line = |event: &Event| format!("{}\n", event.text().as_str());
+    let before: String = before.iter().map(line).collect();
+    let others = (0..100_u64).map(|n| {
+        let (time, n) = (1_700_000_000_000 + n / 10, n % 10);
+        let text = format!(
+            r#"{{"type":"todo/write","seq":{seq},"time":{time},"data":{{"todos":[],"n":{n}}}}}"#
+        );
+        Event::parse(&text.into()).unwrap()
+    });
+    let mut encoded = others.map(|other| disk.encode(&(before.clone() + &line(&other))));
+    encoded.find(|bytes| bytes.len() == ours.len() && bytes != ours).unwrap()
+}
+
+/// Puts a log of the same size in the place of one of three events: it ends with another event 2.
+fn rewrite(disk: &Disk) {
+    let log = disk.bytes("s");
+    let header = disk.text("s").lines().next().unwrap().to_owned() + "\n";
+    let header = disk.encode(&header);
+    let records = same_size(disk, &log[header.len()..], &batch(0, 2), 2);
+    fs::write(disk.log("s"), [header, records].concat()).unwrap();
+}
+
+#[tokio::test]
+async fn a_fork_of_the_same_size_is_found_at_the_next_append() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        let store = disk.store();
+        store_session(&store, "s", 3).await;
+        // Ours, acknowledged; then theirs in its place, with the same seq.
+        let writer = open(&store, "s", Access::Write).await;
+        let end = disk.bytes("s").len();
+        append(&*writer, 3, 1).await;
+        let mut log = disk.bytes("s");
+        let theirs = same_size(&disk, &log[end..], &[], 3);
+        log.truncate(end);
+        log.extend_from_slice(&theirs);
+        fs::write(disk.log("s"), &log).unwrap();
+
+        let error = writer.append(batch(4, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "ownership_lost");
+        assert!(error.to_string().contains("other bytes than this handle left"), "{error}");
+        assert_eq!(disk.bytes("s"), log);
+        writer.close().await.unwrap();
+        let again = open(&store, "s", Access::Write).await;
+        append(&*again, 4, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_torn_tail_that_someone_finished_is_not_cut() {
+    for encoding in BOTH {
+        let (disk, faults, store) = stored(encoding).await;
+        let whole = disk.encode(&format!("{}\n", event(3).text().as_str()));
+        let intact = disk.bytes("s");
+        // The tail as it was found, and another batch of the same length in its place.
+        let mut torn = whole.clone();
+        torn.truncate(whole.len() - 1);
+        torn.push(b'x');
+        if encoding == Encoding::Zstd {
+            // A frame that goes on behind the end of the file.
+            torn[6] |= 0xF0;
+        }
+        disk.add("s", &torn);
+        let writer = open(&store, "s", Access::Write).await;
+        fs::write(disk.log("s"), [intact, whole].concat()).unwrap();
+        faults.clear_log();
+        let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "ownership_lost");
+        assert!(!faults.ops(LOG).contains(&Op::Truncate));
+        writer.close().await.unwrap();
+        let reader = open(&store, "s", Access::Read).await;
+        assert_eq!(read(&*reader).await, batch(0, 4));
+    }
+}
+
+#[tokio::test]
+async fn a_fence_that_cannot_be_read_stops_the_batch_and_no_more() {
+    for encoding in BOTH {
+        for step in [Op::FileStat, Op::Stat, Op::ReadAt] {
+            let (disk, faults, store) = stored(encoding).await;
+            let before = disk.bytes("s");
+            let writer = open(&store, "s", Access::Write).await;
+            faults.fail(step, LOG, ErrorKind::Other);
+            let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "io", "{step:?}");
+            faults.assert_spent();
+            assert_eq!(disk.bytes("s"), before);
+            append(&*writer, 3, 1).await;
+        }
+    }
+}
+
 /// Adds bytes to a log, as a process that takes no lock.
 fn intrude(disk: &Disk) -> impl FnMut() + Send + use<> {
     use std::io::Write as _;
@@ -177,7 +276,8 @@ async fn only_our_own_bytes_are_ever_cut() {
         let (disk, faults, store) = stored(encoding).await;
         let writer = open(&store, "s", Access::Write).await;
         faults.before(Op::Append, LOG, intrude(&disk));
-        faults.before(Op::ReadAt, LOG, intrude(&disk));
+        // Past the fence, which is the first that reads.
+        faults.inject(Op::ReadAt, LOG, 1, 1, Effect::Before(Box::new(intrude(&disk))));
         let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
         assert_eq!(error.kind(), "ownership_lost");
         assert!(error.to_string().contains("bytes of the batch are still there"), "{error}");
@@ -188,7 +288,6 @@ async fn only_our_own_bytes_are_ever_cut() {
         let (disk, faults, store) = stored(encoding).await;
         let writer = open(&store, "s", Access::Write).await;
         faults.inject(Op::Append, LOG, 0, 1, Effect::Short(5));
-        faults.fail(Op::Append, LOG, ErrorKind::StorageFull);
         faults.inject(Op::FileStat, LOG, 1, 1, Effect::Before(Box::new(intrude(&disk))));
         let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
         assert_eq!(error.kind(), "ownership_lost");

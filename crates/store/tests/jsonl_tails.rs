@@ -168,6 +168,31 @@ async fn a_batch_that_lost_a_sector_is_cut_off_whole() {
 }
 
 #[tokio::test]
+async fn a_batch_that_lost_the_part_of_a_sector_it_ends_in_is_cut_off() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        let store = disk.store();
+        store_session(&store, "s", 3).await;
+        let writer = open(&store, "s", Access::Write).await;
+        writer.append(turn(3), &never()).await.unwrap();
+        writer.close().await.unwrap();
+        let mut bytes = disk.bytes("s");
+        let last = bytes.len() / 512 * 512;
+        assert!(last < bytes.len(), "it does end within a sector");
+        bytes[last..].fill(0);
+        fs::write(disk.log("s"), &bytes).unwrap();
+
+        let events = try_read(&store, "s").await.unwrap();
+        let count = events.len() as u64;
+        assert_eq!(events, [batch(0, 3), turn(3)].concat()[..events.len()]);
+        assert!(encoding == Encoding::None || count == 3);
+        let writer = open(&store, "s", Access::Write).await;
+        append(&*writer, count, 1).await;
+        assert_eq!(seqs(&read(&*writer).await), (0..=count).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
 async fn a_lost_sector_before_an_intact_batch_is_corruption() {
     let disk = Disk::new(Encoding::Zstd);
     let (_, damaged) = with_lost_sector(&disk, 2).await;

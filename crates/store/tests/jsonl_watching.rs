@@ -36,7 +36,7 @@ async fn a_batch_is_seen_once_it_is_acknowledged() {
         let log = disk.log("s");
         let looked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&looked);
-        faults.before(Op::SyncData, LOG, {
+        let look = {
             let (reader, before) = (Arc::clone(&reader), before.clone());
             move || {
                 assert!(fs::read(&log).unwrap().len() > size_before, "it is written");
@@ -50,7 +50,9 @@ async fn a_batch_is_seen_once_it_is_acknowledged() {
                 });
                 count.fetch_add(1, Ordering::SeqCst);
             }
-        });
+        };
+        // The first sync is of what was there before.
+        faults.inject(Op::SyncData, LOG, 1, 1, Effect::Before(Box::new(look)));
         append(&*writer, 3, 2).await;
         assert_eq!(looked.load(Ordering::SeqCst), 1);
         assert_eq!(read(&*reader).await, batch(0, 5));

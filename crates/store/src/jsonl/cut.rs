@@ -5,7 +5,7 @@ use std::io;
 use super::{
     fs::{File, Fs, OpenMode},
     layout::SessionDir,
-    writer::write_all,
+    open_log::write_all,
 };
 
 /// How many cuts at one offset are kept apart.
@@ -28,7 +28,7 @@ pub(crate) fn keep(
         };
         return write_all(&*copy, &bytes)
             .map_err(|torn| torn.source)
-            .and_then(|()| copy.sync_all())
+            .and_then(|_| copy.sync_all())
             .and_then(|()| fs.sync_dir(dir.path()))
             .inspect_err(|_| drop(fs.unlink(&path)));
     }

@@ -15,8 +15,9 @@ use super::{
     fs::{File, FileStat, Fs, OpenMode},
     layout::{Encoding, SessionDir},
     lock::Lock,
+    open_log::write_all,
     root::Root,
-    writer::write_all,
+    seal::{Ending, Seal},
 };
 use crate::error::{AlreadyExists, AlreadyOwned, Poisoned};
 
@@ -26,6 +27,7 @@ pub(crate) struct Made {
     pub(crate) dir: SessionDir,
     pub(crate) file: Box<dyn File>,
     pub(crate) stat: FileStat,
+    pub(crate) ending: Ending,
 }
 
 /// Stores a new session, with its first batch of records if there is one.
@@ -63,10 +65,11 @@ pub(crate) fn materialize(
             failed(error).into()
         }
     })?;
+    let ending = Ending::clean(Seal::of_written(root.encoding, 0, &bytes));
     root.fs
         .sync_dir(dir.path())
         .and_then(|()| file.stat())
-        .map(|stat| Made { dir, file, stat })
+        .map(|stat| Made { dir, file, stat, ending })
         .map_err(|error| {
             let cause = format!("its directory could not be synced: {error}");
             WriteFailure::Poisoned(Poisoned { id: id.clone(), cause })
@@ -130,7 +133,7 @@ fn publish(
 fn create(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> io::Result<Box<dyn File>> {
     let file = fs.open(path, OpenMode::CreateNew)?;
     let written = write_all(&*file, bytes).map_err(|torn| torn.source);
-    match written.and_then(|()| file.sync_all()) {
+    match written.and_then(|_| file.sync_all()) {
         Ok(()) => Ok(file),
         Err(error) => {
             let _ = fs.unlink(path);

@@ -10,11 +10,14 @@
 //! | `frames`, `tail`, `bytes` | finding, judging, packing and unpacking frames; the ends of damaged logs |
 //! | `root`, `discover`, `head`, `snapshot`, `list` | finding sessions; headers and states of files |
 //! | `reader` | from a file to events |
-//! | `lock`, `materialize`, `cut`, `writer` | owning a session, making its log, appending to it |
+//! | `lock`, `seal`, `materialize`, `cut`, `open_log`, `writer` | owning a session, making its log, appending to it |
 //! | `store` | what it takes to be a store |
 //!
 //! All of it is plain synchronous code; the asynchronous shell is the one that every backend has.
+//! The feature `sim` adds `blocking`, which runs it without the shell.
 
+#[cfg(feature = "sim")]
+pub mod blocking;
 mod bytes;
 mod cut;
 mod discover;
@@ -26,9 +29,11 @@ mod layout;
 mod list;
 pub(crate) mod lock;
 mod materialize;
+mod open_log;
 mod options;
 mod reader;
 mod root;
+mod seal;
 mod snapshot;
 mod store;
 mod tail;

@@ -29,6 +29,8 @@ pub(crate) struct Root {
     pub(crate) pack_chunks: bool,
     /// Set once no log of the other encoding was found.
     pub(crate) unmixed: OnceLock<()>,
+    /// Set once the directories above the root were synced.
+    pub(crate) anchored: OnceLock<()>,
 }
 
 impl Root {
@@ -48,6 +50,7 @@ impl Root {
             vocabulary: options.vocabulary,
             pack_chunks: options.pack_chunks,
             unmixed: OnceLock::new(),
+            anchored: OnceLock::new(),
         })
     }
 
@@ -61,6 +64,32 @@ impl Root {
             // Also when it was there: whoever made it may not have come to this.
             self.fs.sync_dir(path.parent().unwrap_or(root))?;
         }
+        Ok(())
+    }
+
+    /// Makes the way to a session that is there durable. Whoever made it may not have come to that.
+    pub(crate) fn sync_session_dir(&self, session: &Path) -> io::Result<()> {
+        let root = self.layout.root();
+        for path in session.ancestors().take_while(|path| *path != root) {
+            self.fs.sync_dir(path)?;
+        }
+        self.fs.sync_dir(root)?;
+        self.anchor(root)
+    }
+
+    /// Makes the root's own entry durable, and those of the directories above it, once. Where that
+    /// is not for us to do, it was not for us to make them either.
+    fn anchor(&self, root: &Path) -> io::Result<()> {
+        if self.anchored.get().is_some() {
+            return Ok(());
+        }
+        for path in root.ancestors().skip(1) {
+            match self.fs.sync_dir(path) {
+                Err(error) if is_none_of_ours(&error) => break,
+                synced => synced?,
+            }
+        }
+        self.anchored.get_or_init(|| ());
         Ok(())
     }
 
@@ -78,8 +107,8 @@ impl Root {
         };
         for path in missing.iter().rev() {
             self.make_dir(path)?;
-            self.fs.sync_dir(path.parent().unwrap_or(path))?;
         }
+        self.anchor(root)?;
         let stat = match there {
             Some(stat) if missing.is_empty() => stat,
             _ => self.fs.stat(root)?,
@@ -96,6 +125,17 @@ impl Root {
             made => made,
         }
     }
+}
+
+/// Whether a directory may not be opened, or is on a file system that cannot sync it.
+fn is_none_of_ours(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::Unsupported
+            | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 fn resolve(root: PathBuf) -> Result<PathBuf, StoreError> {

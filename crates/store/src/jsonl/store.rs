@@ -13,10 +13,11 @@ use super::{
     layout::{Encoding, SessionDir},
     list,
     lock::Lock,
+    open_log::OpenLog,
     reader::{JsonlReader, ReadRequest, read_log},
     root::Root,
     snapshot,
-    writer::{JsonlLog, OpenLog, Registry},
+    writer::{JsonlLog, Registry},
 };
 use crate::{
     error::{
@@ -43,9 +44,16 @@ pub struct JsonlStore {
 
 /// What a store and its handles have in common.
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     root: Arc<Root>,
     registry: Arc<Registry>,
+}
+
+impl Shared {
+    pub(crate) fn open_on(options: JsonlOptions, fs: Arc<dyn Fs>) -> Result<Arc<Self>, StoreError> {
+        let root = Arc::new(Root::open(options, fs)?);
+        Ok(Arc::new(Self { root, registry: Registry::new("jsonl") }))
+    }
 }
 
 impl JsonlStore {
@@ -65,8 +73,7 @@ impl JsonlStore {
     ///
     /// As [`JsonlStore::open`].
     pub fn open_on(options: JsonlOptions, fs: Arc<dyn Fs>) -> Result<Self, StoreError> {
-        let root = Arc::new(Root::open(options, fs)?);
-        Ok(Self { shared: Arc::new(Shared { root, registry: Registry::new("jsonl") }) })
+        Shared::open_on(options, fs).map(|shared| Self { shared })
     }
 
     /// How the logs of this root are encoded.
@@ -183,7 +190,9 @@ impl Core for Shared {
             operation: "open",
         };
         let read = read_log(&self.root, &request)?.ok_or_else(not_found)?;
-        let header = read.header.ok_or_else(not_found)?;
+        let (Some(header), Some(ending)) = (read.header, read.ending) else {
+            return Err(not_found().into());
+        };
         check_place(&self.root, &header, &dir)?;
         let file = self
             .root
@@ -192,7 +201,7 @@ impl Core for Shared {
             .map_err(|source| Subject { id, path: &path }.io("open", source))?;
 
         let reader = self.reader_of(&dir);
-        let log = OpenLog::read(&self.root, dir, file, &read.progress, read.tail);
+        let log = OpenLog::read(&self.root, dir, file, &read.progress, read.tail, ending);
         let log = JsonlLog::stored(Arc::clone(&self.root), id.clone(), log, lock);
         let next = read.progress.next;
         Ok(TakenUp { header, reader: reader.primed(read.progress), log, next })

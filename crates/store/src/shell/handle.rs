@@ -143,11 +143,11 @@ impl<R: ReadLog, L: WriteLog> Reading<R, L> {
         Self { header, log, pending, observed: AtomicU64::new(observed) }
     }
 
-    fn observe(&self, events: u64) {
+    pub(crate) fn observe(&self, events: u64) {
         self.observed.fetch_max(events, Ordering::AcqRel);
     }
 
-    fn read(&self, range: EventRange, cancel: &Cancel) -> Result<Vec<Event>, ReadError> {
+    pub(crate) fn read(&self, range: EventRange, cancel: &Cancel) -> Result<Vec<Event>, ReadError> {
         let id = &self.header.id;
         let not_found = || NotFound { id: id.clone() };
         match self.pending.as_ref().map(|owner| owner.standing()) {

@@ -25,6 +25,12 @@ mod writer;
 
 use std::{io, time::SystemTime};
 
+#[cfg(feature = "sim")]
+pub(crate) use self::{
+    handle::Reading,
+    mutations::Owned,
+    store::{own, reserve},
+};
 pub(crate) use self::{
     handle::{ReadLog, Slice},
     registry::{Registry, locked},

@@ -72,6 +72,10 @@ pub(crate) struct TakenUp<R, L> {
     pub(crate) next: Seq,
 }
 
+/// An owned session: what reads it, and what writes it.
+pub(crate) type Session<C> =
+    (Reading<<C as Core>::Reader, <C as Core>::Log>, Owned<<C as Core>::Log>);
+
 /// [`SessionStore::create`](crate::SessionStore::create).
 pub(crate) async fn create<C: Core>(
     core: &Arc<C>,
@@ -84,15 +88,20 @@ pub(crate) async fn create<C: Core>(
         return Err(AlreadyExists { id: header.id }.into());
     };
     let (core, cancel) = (Arc::clone(core), cancel.clone());
-    on_pool("create a session", move || create_pending(&core, header, claim, &cancel)).await?
+    on_pool("create a session", move || {
+        let (reading, owned) = reserve(&core, header, claim, &cancel)?;
+        Ok(Box::new(Handle::new(reading, Some(owned))) as Box<dyn SessionHandle>)
+    })
+    .await?
 }
 
-fn create_pending<C: Core>(
+/// Owns a session that is not stored yet.
+pub(crate) fn reserve<C: Core>(
     core: &Arc<C>,
     header: SessionHeader,
     claim: Claim<C::Log>,
     cancel: &Cancel,
-) -> Result<Box<dyn SessionHandle>, CreateError> {
+) -> Result<Session<C>, CreateError> {
     if core.is_stored(&header.id)? {
         return Err(AlreadyExists { id: header.id }.into());
     }
@@ -103,7 +112,7 @@ fn create_pending<C: Core>(
     let writer = Writer::new(header.id.clone(), Arc::clone(&owner), log, Seq(0));
     let reader = core.reader(&header);
     let reading = Reading::new(header, reader, Some(owner), 0);
-    Ok(Box::new(Handle::new(reading, Some(Owned::new(writer, claim)))))
+    Ok((reading, Owned::new(writer, claim)))
 }
 
 /// [`SessionStore::open`](crate::SessionStore::open).
@@ -122,7 +131,11 @@ pub(crate) async fn open<C: Core>(
         Access::Write => {
             let claim = core.registry().claim(&id);
             let claim = claim.ok_or_else(|| AlreadyOwned { id: id.clone() })?;
-            on_pool("open a session", move || open_to_write(&core, &id, claim, &cancel)).await?
+            on_pool("open a session", move || {
+                let (reading, owned) = own(&core, &id, claim, &cancel)?;
+                Ok(Box::new(Handle::new(reading, Some(owned))) as Box<dyn SessionHandle>)
+            })
+            .await?
         }
     }
 }
@@ -146,17 +159,18 @@ fn open_to_read<C: Core>(
     Ok(Box::new(Handle::new(reading, None)))
 }
 
-fn open_to_write<C: Core>(
+/// Owns a stored session.
+pub(crate) fn own<C: Core>(
     core: &Arc<C>,
     id: &SessionId,
     claim: Claim<C::Log>,
     cancel: &Cancel,
-) -> Result<Box<dyn SessionHandle>, OpenError> {
+) -> Result<Session<C>, OpenError> {
     let TakenUp { header, reader, log, next } = core.take_up(id, cancel).map_err(as_open)?;
     check(cancel, "open")?;
     let writer = Writer::new(id.clone(), Arc::clone(claim.owner()), log, next);
     let reading = Reading::new(header, reader, None, next.0);
-    Ok(Box::new(Handle::new(reading, Some(Owned::new(writer, claim)))))
+    Ok((reading, Owned::new(writer, claim)))
 }
 
 /// To the caller, reading the log is part of opening it.

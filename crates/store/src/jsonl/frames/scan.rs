@@ -3,6 +3,9 @@
 /// What every frame starts with.
 pub(crate) const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
+/// How many bytes of checksum a frame ends with, if it has one.
+pub(crate) const CHECKSUM: usize = 4;
+
 /// The most that one compressed block unpacks to.
 const LARGEST_BLOCK: usize = 128 << 10;
 
@@ -24,6 +27,8 @@ pub(crate) struct Frame {
     pub(crate) len: usize,
     /// How many bytes it unpacks to at most.
     pub(crate) unpacked: usize,
+    /// Whether it ends with a checksum.
+    pub(crate) checksum: bool,
 }
 
 /// Finds the end of the frame that `bytes` starts with.
@@ -106,10 +111,10 @@ impl<'a> Cursor<'a> {
                 break;
             }
         }
-        if checksum && self.take(4).is_err() {
+        if checksum && self.take(CHECKSUM).is_err() {
             return FrameScan::Incomplete;
         }
-        FrameScan::Complete(Frame { len: self.at, unpacked })
+        FrameScan::Complete(Frame { len: self.at, unpacked, checksum })
     }
 
     /// Reads one block; whether it is the last, and how much it unpacks to at most.

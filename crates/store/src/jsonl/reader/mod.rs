@@ -14,6 +14,7 @@ use super::{
     failure::{LogFailure, Subject},
     fs::{FileStat, OpenMode},
     root::Root,
+    seal::Ending,
     tail::Tail,
     writer::Acknowledged,
 };
@@ -53,6 +54,8 @@ pub(crate) struct LogRead {
     pub(crate) went_to_end: bool,
     /// What comes after it.
     pub(crate) tail: Option<Tail>,
+    /// What the file ends with, when reading began at the beginning.
+    pub(crate) ending: Option<Ending>,
 }
 
 /// How far a log has been read and found to be in order.

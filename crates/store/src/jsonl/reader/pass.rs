@@ -18,6 +18,7 @@ use crate::{
         head::{decode_failure, frame_failed, header_line},
         layout::Encoding,
         root::Root,
+        seal::{Ending, Seal},
         tail::{Tail, TailKind, judge_frames, zeroed_lines},
     },
     seam::EventRange,
@@ -35,6 +36,8 @@ pub(super) struct Pass<'a> {
     intake: Intake<'a>,
     /// Where the last accepted record ends.
     at: u64,
+    /// The last accepted record, and what lies behind it.
+    ending: Ending,
     /// Where enough has been read, though the log goes on.
     enough: Option<u64>,
 }
@@ -73,7 +76,8 @@ impl<'a> Pass<'a> {
         let next = pass.intake.records().next_seq();
         let (events, marks) = pass.intake.finish();
         let progress = Progress { file: stat, end: pass.at, next, marks };
-        Ok(LogRead { header: pass.header, events, progress, went_to_end: true, tail })
+        let (header, ending) = (pass.header, Some(pass.ending));
+        Ok(LogRead { header, events, progress, went_to_end: true, tail, ending })
     }
 
     fn new(
@@ -91,6 +95,7 @@ impl<'a> Pass<'a> {
             header: None,
             intake: Intake::new(root, request, first),
             at: 0,
+            ending: Ending::clean(Seal::of(0, &[])),
             enough: None,
         }
     }
@@ -107,7 +112,7 @@ impl<'a> Pass<'a> {
             let new = marks.0.into_iter().filter(|mark| mark.offset >= known.end);
             new.for_each(|mark| progress.marks.add(mark));
         }
-        LogRead { header: None, events, progress, went_to_end, tail: None }
+        LogRead { header: None, events, progress, went_to_end, tail: None, ending: None }
     }
 
     fn run(&mut self) -> Result<Option<Tail>, LogFailure> {
@@ -160,7 +165,9 @@ impl Pass<'_> {
             let problem = match scan_frame(bytes) {
                 FrameScan::Complete(frame) => match decoder.decode(bytes, frame) {
                     Ok(text) => {
+                        let record = Seal::of_frame(self.at, bytes, frame);
                         self.take_frame(&text)?;
+                        self.ending = Ending::clean(record);
                         self.at += frame.len as u64;
                         least = 1;
                         continue;
@@ -181,7 +188,10 @@ impl Pass<'_> {
             let bytes = self.bytes.held();
             return match judge_frames(self.at, bytes, problem.as_deref(), &mut decoder) {
                 Ok(_) if self.at == 0 => Err(self.headerless()),
-                Ok(tail) => Ok(Some(tail)),
+                Ok(tail) => {
+                    self.ending.tail = Seal::of(self.at, bytes);
+                    Ok(Some(tail))
+                }
                 Err(damage) => Err(subject.corrupt(&damage.problem)),
             };
         }
@@ -235,7 +245,12 @@ impl Pass<'_> {
                 }
                 None => held,
             };
-            self.at += self.intake.take_bytes(from, part, &text_of(part));
+            let accepted = self.intake.take_bytes(from, part, &text_of(part));
+            let lines = usize::try_from(accepted).ok().and_then(|accepted| part.get(..accepted));
+            if let Some(lines) = lines.filter(|lines| !lines.is_empty()) {
+                self.ending = Ending::clean(Seal::of_last_line(from, lines));
+            }
+            self.at += accepted;
             from += part.len() as u64;
             least = 1;
         }
@@ -250,6 +265,8 @@ impl Pass<'_> {
             if let Some(feed) = memchr::memchr(b'\n', bytes) {
                 let line = text_of(bytes.get(..feed).unwrap_or(bytes));
                 self.at = feed as u64 + 1;
+                self.ending =
+                    Ending::clean(Seal::of_last_line(0, bytes.get(..=feed).unwrap_or(bytes)));
                 return self.take_header(&line);
             }
             least = bytes.len() + 1;
@@ -273,6 +290,7 @@ impl Pass<'_> {
             None if torn => TailKind::Torn,
             None => TailKind::Uncommitted,
         };
+        self.ending.tail = Seal::of(self.at, bytes);
         let legible = bytes.contains(&b'\n') || decode(&text_of(bytes)).is_ok();
         Ok(Some(Tail { kind, legible }))
     }

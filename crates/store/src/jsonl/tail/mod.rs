@@ -97,7 +97,9 @@ pub(crate) fn zeroed_lines(offset: u64, bytes: &[u8]) -> Option<usize> {
 /// Whether bytes of a file, from `offset` to its end, are all zero, or hold a sector that is.
 ///
 /// Sectors are aligned in the file. The part of one at the beginning counts as one, since the rest
-/// of that sector was there before; the part of one at the end does not.
+/// of that sector was there before; and so does the part of one at the end, since the file has no
+/// more of it. (A batch rarely ends where a sector does: most of those that lose their last sector
+/// lose a part of one.)
 fn has_lost_sector(offset: u64, bytes: &[u8]) -> bool {
     let is_zero = |part: &[u8]| part.iter().all(|byte| *byte == 0);
     if bytes.is_empty() {
@@ -107,9 +109,7 @@ fn has_lost_sector(offset: u64, bytes: &[u8]) -> bool {
     let first = if into_sector == 0 { 0 } else { SECTOR - into_sector };
     match bytes.split_at_checked(first) {
         Some((start, sectors)) => {
-            (!start.is_empty() && is_zero(start))
-                || sectors.chunks_exact(SECTOR).any(is_zero)
-                || is_zero(bytes)
+            (!start.is_empty() && is_zero(start)) || sectors.chunks(SECTOR).any(is_zero)
         }
         None => is_zero(bytes),
     }

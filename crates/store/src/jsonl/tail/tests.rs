@@ -28,7 +28,9 @@ fn a_sector_is_lost_only_as_a_whole() {
     assert!(lost(500, &with(0, 12, 40)));
     assert!(!lost(500, &with(0, 11, 40)));
     // The part of a sector at its end.
-    assert!(!lost(0, &with(512, 400, 0)));
+    assert!(lost(0, &with(512, 400, 0)));
+    assert!(lost(512, &with(512, 1, 0)));
+    assert!(!lost(512, &with(513, 400, 0)));
 }
 
 #[test]

@@ -1,0 +1,97 @@
+//! The store without its asynchronous shell.
+//!
+//! Every operation runs to its end on the caller's thread, through the very code that
+//! [`JsonlStore`](super::JsonlStore) runs on the blocking pool. Without threads and queues, the
+//! same calls make the same file operations in the same order, which is what a simulator needs
+//! that replays them from a seed.
+
+use std::sync::Arc;
+
+use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
+
+use super::{JsonlOptions, fs::Fs, reader::JsonlReader, store::Shared, writer::JsonlLog};
+use crate::{
+    error::{
+        AlreadyExists, AlreadyOwned, AppendError, CreateError, FlushError, OpenError, ReadError,
+        StoreError,
+    },
+    seam::{Cancel, EventRange},
+    shell::{self, Core, Owned, Reading},
+};
+
+/// A store, called from one thread.
+#[derive(Clone, Debug)]
+pub struct BlockingStore {
+    shared: Arc<Shared>,
+}
+
+/// A session held open to write. Dropping it gives the session back.
+#[derive(Debug)]
+pub struct BlockingHandle {
+    reading: Reading<JsonlReader, JsonlLog>,
+    owned: Owned<JsonlLog>,
+}
+
+impl BlockingStore {
+    /// Opens a store on a file system.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonlStore::open`](super::JsonlStore::open).
+    pub fn open_on(options: JsonlOptions, fs: Arc<dyn Fs>) -> Result<Self, StoreError> {
+        Shared::open_on(options, fs).map(|shared| Self { shared })
+    }
+
+    /// Reserves a new session; its header is not checked.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::create`](crate::SessionStore::create).
+    pub fn create(&self, header: SessionHeader) -> Result<BlockingHandle, CreateError> {
+        let claim = self.shared.registry().claim(&header.id);
+        let claim = claim.ok_or_else(|| AlreadyExists { id: header.id.clone() })?;
+        let (reading, owned) = shell::reserve(&self.shared, header, claim, &Cancel::never())?;
+        Ok(BlockingHandle { reading, owned })
+    }
+
+    /// Opens a stored session to write.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::open`](crate::SessionStore::open).
+    pub fn open(&self, id: &SessionId) -> Result<BlockingHandle, OpenError> {
+        let claim = self.shared.registry().claim(id);
+        let claim = claim.ok_or_else(|| AlreadyOwned { id: id.clone() })?;
+        let (reading, owned) = shell::own(&self.shared, id, claim, &Cancel::never())?;
+        Ok(BlockingHandle { reading, owned })
+    }
+}
+
+impl BlockingHandle {
+    /// Appends a batch and returns the seq that the next event must carry.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionHandle::append`](crate::SessionHandle::append).
+    pub fn append(&mut self, events: &[Event]) -> Result<Seq, AppendError> {
+        self.owned.append(events).inspect(|next| self.reading.observe(next.0))
+    }
+
+    /// Stores a pending session without events.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionHandle::flush`](crate::SessionHandle::flush).
+    pub fn flush(&mut self) -> Result<(), FlushError> {
+        self.owned.flush()
+    }
+
+    /// The events in a range of the log.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionHandle::read`](crate::SessionHandle::read).
+    pub fn read(&self, range: EventRange) -> Result<Vec<Event>, ReadError> {
+        self.reading.read(range, &Cancel::never())
+    }
+}
