@@ -28,6 +28,11 @@ doc *args:
 golden:
     cargo nextest run --workspace golden
 
+# Crash the store on a simulated disk, 10,000 times; `just sim SEED` repeats one run
+sim seed="":
+    TURNKEEP_SIM_SEED={{ seed }} TURNKEEP_SIM_CRASH_POINTS=10000 cargo test --release --package turnkeep-store \
+        --test simulation -- --nocapture {{ if seed == "" { "" } else { "storms" } }}
+
 # Licences, advisories, duplicates, sources (needs cargo-deny and a network)
 deny:
     cargo deny check

@@ -1,0 +1,430 @@
+//! The life of a session on a disk that cannot be trusted.
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use turnkeep_log::{Event, Seq};
+use turnkeep_store::{
+    EventRange,
+    jsonl::{
+        Encoding, JsonlOptions,
+        blocking::{BlockingHandle, BlockingStore},
+    },
+};
+
+use super::{
+    disk::{Disk, Ending, Lie, Names, Stop},
+    oracle::{Grain, Oracle},
+    random::Random,
+    tally::{Met, Tally},
+};
+use crate::support::{
+    disk::{PROJECT, compression, log_name},
+    header, id,
+};
+
+/// What has been done, to be told when it goes wrong.
+pub type Story = Arc<Mutex<Vec<String>>>;
+
+/// What a life is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub seed: u64,
+    pub encoding: Encoding,
+    pub names: Names,
+    pub pack_chunks: bool,
+    /// One operation in so many fails; none when 0.
+    pub fault_every: usize,
+    pub lie: Option<Lie>,
+}
+
+impl Plan {
+    /// A plan that follows from a seed.
+    pub fn from_seed(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        Self {
+            seed,
+            encoding: random.pick(&[Encoding::Zstd, Encoding::None]),
+            names: random.pick(&[Names::Links, Names::Links, Names::Renames, Names::Neither]),
+            pack_chunks: random.coin(),
+            fault_every: random.pick(&[0, 100, 30, 12]),
+            lie: None,
+        }
+    }
+}
+
+/// How many crashes there are in one life.
+pub const CRASHES: u64 = 8;
+
+/// Lives one life, with a crash at some step of each of its parts.
+///
+/// # Panics
+///
+/// When the store breaks a promise.
+pub fn storm(plan: Plan, story: &Story) -> Tally {
+    let mut life = Life::new(plan, story);
+    for _ in 0..CRASHES {
+        let ending = Ending {
+            after: 1 + life.random.below(100) as u64,
+            in_a_sync: life.random.coin(),
+            stop: life.random.pick(&[Stop::Kill, Stop::PowerCut, Stop::PowerCut]),
+        };
+        life.disk.expect_trouble(plan.fault_every, Some(ending));
+        for _ in 0..40 {
+            if life.disk.stopped().is_some() {
+                break;
+            }
+            life.act();
+        }
+        life.crash(ending.stop);
+    }
+    life.disk.tally()
+}
+
+/// Lives a life of a few fixed acts, which ends at this step, in this way. `None` when it is over
+/// before.
+///
+/// # Panics
+///
+/// When the store breaks a promise.
+pub fn short_life(plan: Plan, last_step: u64, stop: Stop, story: &Story) -> Option<Tally> {
+    let mut life = Life::new(plan, story);
+    let ending = Ending { after: last_step, in_a_sync: false, stop };
+    life.disk.expect_trouble(0, Some(ending));
+    let acts: [fn(&mut Life); 12] = [
+        Life::take,
+        Life::append,
+        Life::append,
+        Life::close,
+        Life::foreign_tail,
+        Life::take,
+        Life::append,
+        Life::flush,
+        Life::append,
+        Life::close,
+        Life::take,
+        Life::append,
+    ];
+    for act in acts {
+        if life.disk.stopped().is_none() {
+            life.step(act);
+        }
+    }
+    let stopped = life.disk.stopped().is_some();
+    stopped.then(|| {
+        life.crash(stop);
+        life.disk.tally()
+    })
+}
+
+/// One session, and all that happens to it.
+pub(super) struct Life {
+    pub(super) plan: Plan,
+    pub(super) random: Random,
+    pub(super) disk: Disk,
+    pub(super) store: BlockingStore,
+    pub(super) handle: Option<BlockingHandle>,
+    /// Whether there is a tail to be cut.
+    pub(super) has_tail: bool,
+    pub(super) oracle: Oracle,
+    pub(super) session: u32,
+    /// Makes every event another.
+    pub(super) nonce: u64,
+    pub(super) story: Story,
+}
+
+impl Life {
+    pub(super) fn new(plan: Plan, told: &Story) -> Self {
+        let disk = Disk::new(plan.seed, plan.names, plan.lie);
+        let store = open_store(plan, &disk);
+        Self {
+            plan,
+            random: Random::new(plan.seed ^ 0xDEAD_BEEF),
+            disk,
+            store,
+            handle: None,
+            has_tail: false,
+            oracle: Oracle::default(),
+            session: 0,
+            nonce: 1_000_000,
+            story: Arc::clone(told),
+        }
+    }
+
+    pub(super) fn tell(&self, what: impl fmt::Display) {
+        self.story.lock().unwrap().push(format!("{:>5}  {what}", self.disk.steps()));
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("s{}", self.session)
+    }
+
+    pub(super) fn log_path(&self) -> PathBuf {
+        Disk::store_root().join(PROJECT).join(self.name()).join(log_name(self.plan.encoding))
+    }
+
+    pub(super) fn log_bytes(&self) -> Vec<u8> {
+        self.disk.bytes(&self.log_path()).unwrap_or_default()
+    }
+
+    /// Where a batch may end that was not acknowledged. A frame is whole or not; lines stand for
+    /// themselves, unless they came with their log.
+    pub(super) fn grain(&self) -> Grain {
+        let at_once = !self.oracle.is_stored() && self.plan.names != Names::Neither;
+        if self.plan.encoding == Encoding::Zstd || at_once { Grain::Batch } else { Grain::Event }
+    }
+
+    pub(super) fn step(&mut self, act: fn(&mut Self)) {
+        act(self);
+        if self.disk.stopped().is_some() {
+            self.handle = None;
+        }
+    }
+
+    /// Does something.
+    pub(super) fn act(&mut self) {
+        let act = match (&self.handle, self.random.below(40)) {
+            (None, 0..=5) => Self::foreign_tail,
+            (None, 6 | 7) => Self::foreign_event,
+            (None, _) => Self::take,
+            (Some(_), 0) => Self::foreign_while_open,
+            (Some(_), 1) => Self::foreign_rewrite,
+            (Some(_), 2) => Self::foreign_at_once,
+            (Some(_), 3 | 4) => Self::close,
+            (Some(_), 5 | 6) => Self::flush,
+            (Some(_), 7..=9) => Self::read,
+            (Some(_), _) => Self::append,
+        };
+        self.step(act);
+    }
+
+    // ---- what a program does ----------------------------------------------------------------
+
+    /// Opens the session, or makes it.
+    pub(super) fn take(&mut self) {
+        match self.store.open(&id(&self.name())) {
+            Ok(handle) => {
+                // What it says is true whatever fails.
+                let there = self.disk.calmly(|| handle.read(EventRange::ALL)).unwrap();
+                self.tell(format!("open: {} events", there.len()));
+                self.judge_found(&there, false);
+                self.handle = Some(handle);
+            }
+            Err(error) if error.kind() == "not_found" => {
+                self.tell("open: not found");
+                self.oracle.miss(false).unwrap();
+                match self.store.create(header(&self.name())) {
+                    Ok(handle) => self.handle = Some(handle),
+                    Err(error) => self.excuse("create", error.kind(), &error.to_string()),
+                }
+            }
+            Err(error) => self.excuse("open", error.kind(), &error.to_string()),
+        }
+    }
+
+    /// An operation may fail when the disk does. A log that was being made in place may be left
+    /// half made.
+    pub(super) fn excuse(&mut self, operation: &str, kind: &str, error: &str) {
+        self.tell(format!("{operation}: {kind}: {error}"));
+        if self.disk.stopped().is_some() {
+            return;
+        }
+        let half_made = self.plan.names == Names::Neither && !self.oracle.is_stored();
+        match kind {
+            "io" => assert!(self.plan.fault_every > 0, "{error}"),
+            "corrupt" | "already_exists" if half_made => self.abandon(),
+            _ => panic!("{operation}: {error}"),
+        }
+    }
+
+    /// Goes on with another session.
+    pub(super) fn abandon(&mut self) {
+        self.tell("abandon");
+        self.handle = None;
+        self.session += 1;
+        self.oracle = Oracle::default();
+    }
+
+    pub(super) fn judge_found(&mut self, there: &[Event], durable: bool) {
+        let (before, grain) = (self.oracle.is_settled(), self.grain());
+        let acknowledged = self.oracle.log().len();
+        if let Err(wrong) = self.oracle.look(there, grain, durable) {
+            panic!("{wrong}");
+        }
+        if !before {
+            let kept = there.len() > acknowledged;
+            self.disk.note(if kept { Met::UnacknowledgedKept } else { Met::UnacknowledgedGone });
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.tell("close");
+        self.handle = None;
+    }
+
+    pub(super) fn read(&mut self) {
+        let Some(handle) = &self.handle else { return };
+        match handle.read(EventRange::ALL) {
+            Ok(events) => assert_eq!(events.len(), self.oracle.log().len(), "read"),
+            Err(error) => self.excuse("read", error.kind(), &error.to_string()),
+        }
+    }
+
+    pub(super) fn append(&mut self) {
+        let batch = self.batch();
+        self.append_batch(&batch);
+    }
+
+    pub(super) fn append_batch(&mut self, batch: &[Event]) {
+        let Some(mut handle) = self.handle.take() else { return };
+        self.oracle.attempt(batch.to_vec());
+        let before = self.log_bytes();
+        let next = Seq(self.oracle.next_seq() + batch.len() as u64);
+        let syncs_failed = self.disk.log_syncs_failed();
+        let outcome = handle.append(batch).map_err(|error| (error.kind(), error.to_string()));
+        let outcome = outcome.map(|told| assert_eq!(told, next));
+        self.tell(format!("append {} events: {outcome:?}", batch.len()));
+        if self.oracle.is_stored() && self.disk.log_syncs_failed() > syncs_failed {
+            let kind = outcome.as_ref().map_err(|(kind, _)| *kind);
+            assert_eq!(kind, Err("poisoned"), "after a failed sync");
+        }
+        self.written(handle, &before, outcome);
+    }
+
+    pub(super) fn flush(&mut self) {
+        let Some(mut handle) = self.handle.take() else { return };
+        self.oracle.attempt(Vec::new());
+        let pending = !self.oracle.is_stored() && self.oracle.log().is_empty();
+        let before = self.log_bytes();
+        let outcome = handle.flush().map_err(|error| (error.kind(), error.to_string()));
+        self.tell(format!("flush: {outcome:?}"));
+        if outcome.is_ok() && !pending {
+            self.oracle.take_back();
+            self.oracle.confirm();
+            self.handle = Some(handle);
+        } else {
+            self.written(handle, &before, outcome);
+        }
+    }
+
+    pub(super) fn written(
+        &mut self,
+        handle: BlockingHandle,
+        before: &[u8],
+        outcome: Result<(), (&str, String)>,
+    ) {
+        match outcome {
+            Ok(()) => {
+                self.oracle.acknowledge();
+                self.disk.note(Met::Acknowledged);
+                if std::mem::take(&mut self.has_tail) {
+                    self.disk.note(Met::TailCut);
+                }
+                self.handle = Some(handle);
+            }
+            Err(_) if self.disk.stopped().is_some() => {}
+            Err(("io", error)) => {
+                self.taken_back(&error, before);
+                self.handle = Some(handle);
+            }
+            Err(("poisoned", _)) => {
+                self.disk.note(Met::Poisoned);
+                self.refused(handle);
+            }
+            Err((kind, error)) => {
+                drop(handle);
+                self.excuse("write", kind, &error);
+            }
+        }
+    }
+
+    /// A batch failed, and is not there.
+    pub(super) fn taken_back(&mut self, error: &str, before: &[u8]) {
+        assert!(self.plan.fault_every > 0, "{error}");
+        if error.contains("cannot append to") {
+            self.disk.note(Met::RolledBack);
+        }
+        let in_place = self.plan.names == Names::Neither && !self.oracle.is_stored();
+        if self.oracle.is_stored() {
+            assert!(before.starts_with(&self.log_bytes()), "a failed batch left bytes");
+        }
+        if !in_place {
+            self.oracle.take_back();
+        }
+    }
+
+    /// A handle is poisoned: it refuses to go on, without as much as a look at the disk.
+    pub(super) fn refused(&mut self, mut handle: BlockingHandle) {
+        let (steps, before) = (self.disk.steps(), self.log_bytes());
+        let batch = vec![self.small(self.oracle.next_seq())];
+        assert_eq!(handle.append(&batch).unwrap_err().kind(), "poisoned");
+        assert_eq!(handle.flush().unwrap_err().kind(), "poisoned");
+        assert_eq!((self.disk.steps(), self.log_bytes()), (steps, before));
+        // And still reads what was acknowledged.
+        let there = self.disk.calmly(|| handle.read(EventRange::ALL)).unwrap();
+        assert_eq!(there.len(), self.oracle.log().len());
+    }
+
+    // ---- what comes after -------------------------------------------------------------------
+
+    /// Stops everything, unless it has stopped, and looks at what is left.
+    pub(super) fn crash(&mut self, stop: Stop) {
+        if self.disk.stopped().is_none() {
+            self.disk.stop(stop);
+        }
+        let stop = self.disk.stopped().unwrap();
+        self.tell(format!("{stop:?}"));
+        self.handle = None;
+        self.disk.restart();
+        self.store = open_store(self.plan, &self.disk);
+        // Sometimes the next trouble is there before anyone has had a look.
+        if self.random.once_in(4) {
+            return;
+        }
+        self.look(stop == Stop::PowerCut);
+    }
+
+    pub(super) fn look(&mut self, durable: bool) {
+        match self.store.open(&id(&self.name())) {
+            Ok(mut handle) => {
+                let there = handle.read(EventRange::ALL).unwrap();
+                self.tell(format!("found {} events", there.len()));
+                self.judge_found(&there, durable);
+                if self.random.once_in(4) {
+                    return;
+                }
+                let batch = self.batch();
+                handle.append(&batch).unwrap();
+                self.oracle.attempt(batch);
+                self.oracle.acknowledge();
+                drop(handle);
+                let handle = self.store.open(&id(&self.name())).unwrap();
+                let there = handle.read(EventRange::ALL).unwrap();
+                assert!(there == self.oracle.log(), "the log cannot be continued");
+            }
+            Err(error) if error.kind() == "not_found" => {
+                self.tell("found nothing");
+                if let Err(wrong) = self.oracle.miss(durable) {
+                    panic!("{wrong}");
+                }
+            }
+            Err(error) => {
+                let half_made = self.plan.names == Names::Neither && !self.oracle.is_stored();
+                assert!(half_made, "the log does not open: {error}");
+                self.abandon();
+            }
+        }
+    }
+}
+
+fn open_store(plan: Plan, disk: &Disk) -> BlockingStore {
+    let options = JsonlOptions {
+        compression: compression(plan.encoding),
+        pack_chunks: plan.pack_chunks,
+        ..JsonlOptions::new(Disk::store_root())
+    };
+    BlockingStore::open_on(options, Arc::new(disk.process())).unwrap()
+}
