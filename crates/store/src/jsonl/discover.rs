@@ -49,17 +49,29 @@ impl Contents {
 }
 
 /// Finds a session, whatever project it is in; `None` when there is none.
+///
+/// A project that cannot be looked into does not hide what is found in another. When nothing is, it
+/// may be there.
 pub(crate) fn find(root: &Root, id: &SessionId) -> Result<Option<SessionDir>, LogFailure> {
     let mut hits: Vec<Hit> = Vec::new();
+    let mut unread = None;
     for project in projects(root).map_err(|source| cannot_read(root, id, source))? {
-        refuse_flat(root, id, &project)?;
-        let Some(hit) = Hit::probe(root, id, &project)? else { continue };
-        if !hits.iter().any(|other| other.identity == hit.identity) {
-            hits.push(hit);
+        let probed = refuse_flat(root, id, &project).and_then(|()| Hit::probe(root, id, &project));
+        match probed {
+            Ok(Some(hit)) if hits.iter().all(|other| other.identity != hit.identity) => {
+                hits.push(hit);
+            }
+            Ok(_) => {}
+            Err(LogFailure::Io(failure)) => {
+                unread.get_or_insert(failure);
+            }
+            Err(refusal) => return Err(refusal),
         }
     }
     let mut hits = hits.into_iter();
-    let Some(hit) = hits.next() else { return Ok(None) };
+    let Some(hit) = hits.next() else {
+        return unread.map_or(Ok(None), |failure| Err(failure.into()));
+    };
     let subject_path = hit.dir.log(root.encoding);
     if hits.next().is_some() {
         let subject = Subject { id, path: &subject_path };
