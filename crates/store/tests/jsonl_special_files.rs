@@ -17,8 +17,10 @@ use turnkeep_store::{
     jsonl::fs::{Fs as _, OpenMode, OsFs},
 };
 
+type Make = fn(&Path);
+
 /// What is put in the place of a file.
-const SPECIAL: [(&str, fn(&Path)); 4] = [
+const SPECIAL: [(&str, Make); 4] = [
     ("a FIFO", |path| {
         mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     }),
