@@ -134,6 +134,11 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename)
 }
 
+/// Whether what a listing showed is no longer there, or no longer a directory.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 pub(crate) fn duplicate(id: &SessionId) -> String {
     format!(
         "duplicate JSONL session id \"{id}\" appears in multiple project directories; \
@@ -230,8 +235,38 @@ pub(crate) fn directories(fs: &dyn Fs, path: &Path) -> io::Result<Vec<OsString>>
 }
 
 /// The encoding of the first log in a root, by name; `None` when there is no log.
+///
+/// An empty log, which anyone may have left there, tells only when there is no other. While there is
+/// something that cannot be read, the root is not taken for one without logs: the first log of ours
+/// could make a mixture of it.
 pub(crate) fn first_encoding(fs: &dyn Fs, root: &Path) -> io::Result<Option<Encoding>> {
-    find_log(fs, root, |logs| logs.first().copied())
+    let mut empty = None;
+    let mut unread = None;
+    let found = each_session(fs, root, |session| {
+        let look = || {
+            let (dir, contents) = session?;
+            for encoding in [Encoding::Zstd, Encoding::None] {
+                if contents.logs.contains(&encoding) {
+                    let stat = fs.stat(&dir.log(encoding))?;
+                    if stat.kind == EntryKind::File && stat.size > 0 {
+                        return Ok(Some(encoding));
+                    }
+                    empty.get_or_insert(encoding);
+                }
+            }
+            Ok(None)
+        };
+        look().unwrap_or_else(|error| {
+            if !is_gone(&error) {
+                unread.get_or_insert(error);
+            }
+            None
+        })
+    })?;
+    match (found, unread) {
+        (None, Some(error)) => Err(error),
+        (found, _) => Ok(found.or(empty)),
+    }
 }
 
 /// Refuses a root that holds logs of the other encoding: one more would make a mixture that other
@@ -241,8 +276,12 @@ pub(crate) fn refuse_mixture(root: &Root, id: &SessionId) -> Result<(), LogFailu
         return Ok(());
     }
     let other = root.encoding.other();
-    let found = find_log(&*root.fs, root.layout.root(), |logs| logs.contains(&other).then_some(()))
-        .map_err(|source| cannot_read(root, id, source))?;
+    // A directory that cannot be read has none to tell of: it must not keep the rest of the root
+    // from being used.
+    let found = each_session(&*root.fs, root.layout.root(), |session| {
+        session.ok().filter(|(_, contents)| contents.logs.contains(&other)).map(|_| ())
+    })
+    .map_err(|source| cannot_read(root, id, source))?;
     if found.is_none() {
         root.unmixed.get_or_init(|| ());
         return Ok(());
@@ -257,20 +296,25 @@ pub(crate) fn refuse_mixture(root: &Root, id: &SessionId) -> Result<(), LogFailu
     Err(LogFailure::FormatUnsupported(FormatUnsupported { id: id.clone(), message, path: None }))
 }
 
-/// Asks about the logs of every session until there is an answer. A directory that cannot be read
-/// has none to tell of: it must not keep the rest of the root from being used.
-fn find_log<T>(
+/// Asks about what every session's directory holds, or why that or a project's cannot be read, until
+/// there is an answer.
+fn each_session<T>(
     fs: &dyn Fs,
     root: &Path,
-    mut wanted: impl FnMut(&[Encoding]) -> Option<T>,
+    mut ask: impl FnMut(io::Result<(SessionDir, Contents)>) -> Option<T>,
 ) -> io::Result<Option<T>> {
     for project in directories(fs, root)?.iter().filter(|name| Layout::is_project(name)) {
         let project: PathBuf = root.join(project);
-        for session in directories(fs, &project).unwrap_or_default() {
-            let contents = Contents::of(fs, &project.join(session)).unwrap_or_default();
-            if let Some(found) = wanted(&contents.logs) {
-                return Ok(Some(found));
-            }
+        let (sessions, unread) = match directories(fs, &project) {
+            Ok(sessions) => (sessions, None),
+            Err(error) => (Vec::new(), Some(Err(error))),
+        };
+        let looked = sessions.into_iter().map(|session| {
+            let dir = SessionDir::at(project.join(session));
+            Contents::of(fs, dir.path()).map(|contents| (dir, contents))
+        });
+        if let Some(answer) = looked.chain(unread).find_map(&mut ask) {
+            return Ok(Some(answer));
         }
     }
     Ok(None)
