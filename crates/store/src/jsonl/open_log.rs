@@ -6,6 +6,7 @@ use turnkeep_log::SessionId;
 
 use super::{
     cut,
+    discover::Contents,
     failure::io_failure,
     frames::encode_frame,
     fs::{File, FileStat},
@@ -149,6 +150,11 @@ impl OpenLog {
                 open.size, self.left.size
             )));
         }
+        if let Some((version, _)) = Contents::of(&*root.fs, self.dir.path())?.newer {
+            return Ok(Some(format!(
+                "a newer harness has moved the session to log format v{version}; nothing was written"
+            )));
+        }
         let rewritten = !self.ending.holds(&*self.file)?;
         Ok(rewritten.then(|| {
             "its log ends with other bytes than this handle left; nothing was written".to_owned()
@@ -266,8 +272,8 @@ impl OpenLog {
         if torn.untouched {
             return Ok(());
         }
-        let undone = "what a failed write left could not be taken back";
-        let stat = self.file.stat().map_err(|error| poisoned(undone, &error))?;
+        let undone = format!("failed to roll back append to \"{}\"", self.path.display());
+        let stat = self.file.stat().map_err(|error| poisoned(&undone, &error))?;
         if stat.size != self.end + torn.written {
             return Err(Setback::Broken(Broken::Lost(format!(
                 "someone else wrote while a batch failed half way: its log has {} bytes",
@@ -279,7 +285,7 @@ impl OpenLog {
             .truncate(self.end)
             .and_then(|()| self.file.sync_all())
             .and_then(|()| self.file.stat());
-        self.left = stat.map_err(|error| poisoned(undone, &error))?;
+        self.left = stat.map_err(|error| poisoned(&undone, &error))?;
         Ok(())
     }
 
