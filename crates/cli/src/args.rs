@@ -2,7 +2,7 @@
 
 #![expect(clippy::doc_markdown, reason = "the comments are the help texts, which are not Markdown")]
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -21,13 +21,14 @@ pub(crate) struct Cli {
 
 /// What applies to every command.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Where the sessions are: a directory of session logs
+    /// Where the sessions are: a directory of session logs, sqlite:FILE, or memory:
     /// [default: $TURNKEEP_STORE, else $XDG_DATA_HOME/turnkeep/sessions]
     #[arg(long, global = true, value_name = "STORE")]
     pub(crate) store: Option<String>,
-    /// The encoding of a new store: zstd or none. A store that exists keeps the one it has
-    #[arg(long, global = true, value_name = "ENCODING")]
+    /// The encoding of a new directory: zstd or none. One that exists keeps the one it has
+    #[arg(long, global = true, value_name = "ENCODING", value_parser = ["zstd", "none"])]
     pub(crate) compression: Option<String>,
     /// The configuration file [default: $XDG_CONFIG_HOME/turnkeep/turnkeep.toml, when it exists]
     #[arg(long, global = true, value_name = "FILE")]
@@ -54,6 +55,9 @@ pub(crate) enum Command {
     /// Print a session's events, one JSON object a line
     Events(EventsArgs),
     /// Append events from standard input, one JSON object a line, and print the next seq
+    ///
+    /// A line is an event such as {"type":"todo/write","data":{"todos":[]}}. `seq` and `time` are
+    /// filled in where they are missing. What stands before a line that is refused is stored.
     Append(AppendArgs),
     /// Print a completion script for a shell
     Completions {
@@ -93,12 +97,12 @@ pub(crate) struct LsArgs {
     /// Only sessions of this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
-    /// Only sessions in this state: ok, damaged, newer or foreign; may be repeated
-    #[arg(long, value_name = "STATE")]
+    /// Only sessions in this state; may be repeated
+    #[arg(long, value_name = "STATE", value_parser = ["ok", "damaged", "newer", "foreign"])]
     pub(crate) state: Vec<String>,
     /// At most this many
     #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<NonZeroUsize>,
 }
 
 /// Which turns to show.
@@ -112,7 +116,7 @@ pub(crate) struct ShowArgs {
     /// Show the turns before this cursor, which an earlier page ended with
     #[arg(long, value_name = "CURSOR")]
     pub(crate) before: Option<String>,
-    /// Go on showing what is added
+    /// Go on showing what is added, each message once it is complete
     #[arg(long, conflicts_with = "before")]
     pub(crate) follow: bool,
     /// The OpenCode server to ask for sessions that the store does not hold
@@ -147,7 +151,9 @@ pub(crate) struct AppendArgs {
     /// The directory a created session works in [default: the current one]
     #[arg(long, value_name = "DIR", requires = "create")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Store events of unknown types too, which readers will then refuse to read past
+    /// Store events of unknown types too. Readers that do not know them will refuse the session,
+    /// this one included: rather mark such events "ignorable":true, or name their types in the
+    /// `vocabulary` setting
     #[arg(long)]
     pub(crate) allow_unknown: bool,
     /// Store a batch whenever this many events have come [default: what comes within 200 ms]

@@ -85,12 +85,11 @@ impl Settings {
     }
 
     fn from_toml(text: &str) -> Result<Self, String> {
-        let table: toml::Table =
-            text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let table: toml::Table = text.parse().map_err(|error| problem_of(text, &error))?;
         if let Some(wrong) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return Err(format!("unknown key `{wrong}`{}", nearest(wrong)));
         }
-        toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+        toml::from_str(text).map_err(|error| problem_of(text, &error))
     }
 
     /// Reads `TURNKEEP_<KEY>` variables; lists are separated by commas.
@@ -147,6 +146,15 @@ impl Settings {
     }
 }
 
+/// What is wrong with a file, and in which line, in one sentence.
+fn problem_of(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().trim().replace('\n', " ");
+    match error.span().and_then(|span| text.get(..span.start)) {
+        Some(before) => format!("line {}: {message}", before.matches('\n').count() + 1),
+        None => message,
+    }
+}
+
 /// `; did you mean …?`, or which keys there are when none is near.
 fn nearest(wrong: &str) -> String {
     let scored = KEYS.iter().map(|key| (strsim::jaro_winkler(wrong, key), key));
@@ -191,7 +199,8 @@ mod tests {
     #[test]
     fn a_wrong_value_is_refused() {
         assert!(Settings::from_toml("listen = 7420").unwrap_err().contains("expected a string"));
-        assert!(Settings::from_toml("listen = ").is_err());
+        let problem = Settings::from_toml("store = \"a\"\nlisten = ").unwrap_err();
+        assert!(problem.starts_with("line 2: ") && !problem.contains('\n'), "{problem}");
         let bad = [("TURNKEEP_SCAN_LIMIT".to_owned(), "many".to_owned())];
         assert!(Settings::from_environment(bad.into_iter()).is_err());
     }

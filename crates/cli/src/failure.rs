@@ -5,9 +5,11 @@ use std::{fmt::Display, process::ExitCode};
 use turnkeep_host::kinds;
 use turnkeep_log::SessionId;
 use turnkeep_store::error::{
-    AppendError, CloseError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
-    StoreError,
+    AppendError, CloseError, CreateError, FlushError, ListError, NotFound, OpenError, ReadError,
+    StatError, StoreError,
 };
+
+use crate::transcript::printable;
 
 /// Why a command did not do what it was asked: one sentence, and what kind of trouble it is.
 #[derive(Debug)]
@@ -54,7 +56,7 @@ impl Failure {
             }
             eprintln!("{}", serde_json::json!({ "error": error }));
         } else {
-            eprintln!("turnkeep: {}", self.message);
+            eprintln!("turnkeep: {}", printable(&self.message).replace('\n', "␊"));
         }
         ExitCode::from(kinds::of(self.kind).exit_code)
     }
@@ -83,6 +85,12 @@ from_store!(
     FlushError,
     StoreError
 );
+
+impl From<NotFound> for Failure {
+    fn from(error: NotFound) -> Self {
+        Self::new("not_found", &error)
+    }
+}
 
 impl From<CloseError> for Failure {
     fn from(error: CloseError) -> Self {

@@ -1,10 +1,20 @@
 //! What the program says of itself, on standard error.
 
-use std::io::IsTerminal as _;
+use std::{backtrace::Backtrace, io::IsTerminal as _};
 
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::{context::Context, failure::Failure};
+
+/// Lets a panic tell where it happened, and not what it says, which may repeat what a session
+/// holds.
+pub(crate) fn tell_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let stack = Backtrace::force_capture();
+        tracing::error!(place, %stack, "a bug, please report this");
+    }));
+}
 
 /// Starts logging: at the level that is set, else at `info` when serving and `error` otherwise,
 /// where the command says itself what went wrong; raised by `-v`.

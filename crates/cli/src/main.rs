@@ -16,7 +16,7 @@ mod transcript;
 
 use std::{process::ExitCode, time::Duration};
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, Parser as _, error::ErrorKind};
 
 use crate::{
     args::{Cli, Command},
@@ -26,12 +26,38 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(told) => return refuse(&told),
+    };
     let json = cli.global.json;
     match start(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(json),
     }
+}
+
+/// Answers a command line that is no command: help and version as they are, a mistake in one
+/// sentence like any other failure.
+fn refuse(told: &clap::Error) -> ExitCode {
+    if !told.use_stderr() {
+        let _ = told.print();
+        return ExitCode::SUCCESS;
+    }
+    if told.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = told.print();
+        return ExitCode::from(2);
+    }
+    let text = told.to_string();
+    let mut lines = text.lines().map(str::trim);
+    let problem = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    // What clap lists on lines of its own, such as the arguments that are missing, and its advice.
+    let details =
+        lines.take_while(|line| !line.starts_with("Usage:")).filter(|line| !line.is_empty());
+    let details: Vec<_> = details.filter(|line| !line.starts_with("For more")).collect();
+    let json = std::env::args_os().any(|argument| argument == "--json");
+    let sentence = [&[problem], &details[..]].concat().join(" ");
+    Failure::usage(format!("{sentence}; see `turnkeep --help`")).report(json)
 }
 
 fn start(cli: Cli) -> Result<(), Failure> {
@@ -42,6 +68,7 @@ fn start(cli: Cli) -> Result<(), Failure> {
     };
     let serving = matches!(cli.command, Command::Serve(_) | Command::Demo(_));
     logging::start(&context, serving)?;
+    logging::tell_panics();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -54,7 +81,7 @@ fn start(cli: Cli) -> Result<(), Failure> {
 
 async fn run(command: Command, context: &Context) -> Result<(), Failure> {
     match command {
-        Command::Demo(args) => commands::demo::run(args).await,
+        Command::Demo(args) => commands::demo::run(args, context).await,
         Command::Serve(args) => commands::serve::run(args, context).await,
         Command::Ls(args) => commands::ls::run(args, context).await,
         Command::Show(args) => commands::show::run(args, context).await,

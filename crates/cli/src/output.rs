@@ -27,6 +27,16 @@ impl Output {
         Self { out: BufWriter::with_capacity(1 << 16, out), terminal }
     }
 
+    /// Writes one line, unless the reader has gone away.
+    pub(crate) fn print_if_read(line: &str) -> Result<(), Failure> {
+        match writeln!(io::stdout(), "{line}") {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::io("cannot write to standard output", &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a person is looking at it, and wants colours.
     pub(crate) fn colours(&self) -> bool {
         self.terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -67,12 +77,14 @@ pub(crate) async fn until_interrupted(
     }
 }
 
-/// Returns when the process is asked to end: Ctrl-C, or SIGTERM.
+/// Returns when the process is asked to end: Ctrl-C, SIGTERM, or the terminal is gone.
 pub(crate) async fn interrupted() -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::io("cannot listen for signals", &error);
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
     tokio::select! {
+        _ = hangup.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     }

@@ -1,11 +1,17 @@
 //! Which store a command works on.
 
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;
+
 use std::{path::PathBuf, sync::Arc};
 
 use turnkeep_log::{SessionId, Vocabulary};
 use turnkeep_store::{
     SessionStore,
     jsonl::{Compression, JsonlOptions, JsonlStore},
+    memory::{Disk, MemoryStore},
+    sqlite::{SqliteOptions, SqliteStore},
 };
 
 use crate::{
@@ -13,23 +19,54 @@ use crate::{
     failure::Failure,
 };
 
-/// Opens the store that the settings name. A directory that is not there yet is an empty store.
+/// A store, as a person names it.
+#[derive(Debug, PartialEq, Eq)]
+enum Spec {
+    /// The root of a tree of logs.
+    Directory(PathBuf),
+    /// A database.
+    Sqlite(PathBuf),
+    /// Nothing that outlives the command.
+    Memory,
+}
+
+/// Opens the store that the settings name. A directory or database that is not there yet is an
+/// empty store.
 pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure> {
-    let root = root(settings)?;
-    let compression = match settings.compression.as_deref() {
-        None | Some("zstd") => Compression::Detect,
-        Some("none") => Compression::DetectElseNone,
-        Some(other) => {
-            return Err(Failure::usage(format!("compression is `zstd` or `none`, not `{other}`")));
+    let compression = compression(settings)?;
+    let vocabulary = vocabulary(settings);
+    let store: Arc<dyn SessionStore> = match Spec::of(settings)? {
+        Spec::Directory(root) => {
+            let mut options = JsonlOptions { compression, vocabulary, ..JsonlOptions::new(root) };
+            if let Some(limit) = settings.max_frame_bytes {
+                options.max_frame_bytes = limit;
+            }
+            Arc::new(JsonlStore::open(options)?)
         }
+        Spec::Sqlite(path) => {
+            let mut options = SqliteOptions { vocabulary, ..SqliteOptions::new(path) };
+            if let Some(limit) = settings.max_frame_bytes {
+                options.max_frame_bytes = limit;
+            }
+            Arc::new(SqliteStore::open(options)?)
+        }
+        Spec::Memory => Arc::new(MemoryStore::with_vocabulary(&Disk::new(), vocabulary)),
     };
-    let mut options = JsonlOptions { compression, ..JsonlOptions::new(root) };
-    if let Some(limit) = settings.max_frame_bytes {
-        options.max_frame_bytes = limit;
+    Ok(store)
+}
+
+/// The store that the settings name, for people.
+pub(crate) fn described(settings: &Settings) -> String {
+    match Spec::of(settings) {
+        Ok(Spec::Directory(path) | Spec::Sqlite(path)) if path.exists() => {
+            path.display().to_string()
+        }
+        Ok(Spec::Directory(path) | Spec::Sqlite(path)) => {
+            format!("{}, which does not exist", path.display())
+        }
+        Ok(Spec::Memory) => "memory, which is empty".to_owned(),
+        Err(_) => "the store".to_owned(),
     }
-    options.vocabulary = vocabulary(settings);
-    let store = JsonlStore::open(options)?;
-    Ok(Arc::new(store))
 }
 
 /// The event types that the store's readers know.
@@ -37,19 +74,48 @@ pub(crate) fn vocabulary(settings: &Settings) -> Vocabulary {
     Vocabulary::v0().with(settings.vocabulary.iter().flatten().cloned())
 }
 
-fn root(settings: &Settings) -> Result<PathBuf, Failure> {
-    let Some(store) = settings.store.as_deref().filter(|store| !store.is_empty()) else {
-        return default_store().ok_or_else(|| {
-            Failure::usage("no store: set TURNKEEP_STORE or HOME, or name one with --store")
-        });
-    };
-    let elsewhere = ["sqlite:", "postgres:", "postgresql:", "memory:"];
-    if let Some(scheme) = elsewhere.iter().find(|scheme| store.starts_with(**scheme)) {
-        return Err(Failure::usage(format!(
-            "this build keeps sessions in directories only, not in `{scheme}`; name a directory"
-        )));
+fn compression(settings: &Settings) -> Result<Compression, Failure> {
+    match settings.compression.as_deref() {
+        None | Some("zstd") => Ok(Compression::Detect),
+        Some("none") => Ok(Compression::DetectElseNone),
+        Some(other) => {
+            Err(Failure::usage(format!("compression is `zstd` or `none`, not `{other}`")))
+        }
     }
-    Ok(PathBuf::from(store))
+}
+
+impl Spec {
+    fn of(settings: &Settings) -> Result<Self, Failure> {
+        if let Some(store) = settings.store.as_deref().filter(|store| !store.is_empty()) {
+            return Self::parse(store);
+        }
+        default_store().map(Self::Directory).ok_or_else(|| {
+            Failure::usage("no store: set TURNKEEP_STORE or HOME, or name one with --store")
+        })
+    }
+
+    fn parse(store: &str) -> Result<Self, Failure> {
+        if let Some(path) = store.strip_prefix("sqlite:") {
+            return match path {
+                "" => Err(Failure::usage("`sqlite:` names no file; write `sqlite:FILE`")),
+                path => Ok(Self::Sqlite(path.into())),
+            };
+        }
+        if let Some(rest) = store.strip_prefix("memory:") {
+            return match rest {
+                "" => Ok(Self::Memory),
+                rest => Err(Failure::usage(format!(
+                    "`memory:` has no name, and is never the same twice; leave out `{rest}`"
+                ))),
+            };
+        }
+        match ["postgres:", "postgresql:"].into_iter().find(|scheme| store.starts_with(scheme)) {
+            Some(scheme) => Err(Failure::usage(format!(
+                "this build does not keep sessions in `{scheme}`; name a directory, or `sqlite:FILE`"
+            ))),
+            None => Ok(Self::Directory(store.into())),
+        }
+    }
 }
 
 /// The session that an argument names.

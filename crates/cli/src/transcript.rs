@@ -46,8 +46,10 @@ impl Transcript {
             return lines;
         }
         let person = word(info, "role") == "user";
-        let synthetic = !parts.is_empty()
-            && parts.iter().all(|part| part.get("synthetic") == Some(&Value::Bool(true)));
+        let unspoken = |part: &Value| {
+            part.get("synthetic") == Some(&Value::Bool(true)) || word(part, "type") == "compaction"
+        };
+        let synthetic = !parts.is_empty() && parts.iter().all(unspoken);
         let who = match (person, synthetic) {
             (true, false) => self.paint(PERSON, "you"),
             (true, true) => self.paint(DIM, "harness"),
@@ -80,14 +82,10 @@ impl Transcript {
     fn tool(self, part: &Value) -> String {
         let state = part.get("state").unwrap_or(&Value::Null);
         let input = state.get("input").unwrap_or(&Value::Null);
-        let told = ["title"]
+        let told = ["command", "filePath", "path", "pattern", "query", "description", "name"]
             .iter()
-            .map(|key| word(state, key))
-            .chain(
-                ["description", "command", "filePath", "path", "pattern", "query", "name"]
-                    .iter()
-                    .map(|key| word(input, key)),
-            )
+            .map(|key| word(input, key))
+            .chain([word(state, "title")])
             .find(|told| !told.is_empty())
             .unwrap_or_default();
         let line =
@@ -127,13 +125,14 @@ fn error_text(error: &Value) -> String {
         "MessageAbortedError" => "interrupted",
         name => name,
     };
-    let text = if told.is_empty() { name.to_owned() } else { format!("{name}: {told}") };
+    let says_more = !told.is_empty() && !told.eq_ignore_ascii_case(name);
+    let text = if says_more { format!("{name}: {told}") } else { name.to_owned() };
     printable(&text)
 }
 
 /// Text that cannot steer the terminal: control characters other than line feeds and tabs are
 /// shown as pictures.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|char| match char {
             '\n' | '\t' => char,

@@ -19,7 +19,7 @@ fn append_then_show_on_a_new_session() {
     let shown = bench.run(&["show", "new", "--turns", "1"]);
     assert!(shown.status.success(), "{shown:?}");
     let shown = text(&shown.stdout);
-    assert!(shown.contains("older turns: turnkeep show new --before oc1."), "{shown}");
+    assert!(shown.contains("older turns: turnkeep show new --turns 1 --before oc1."), "{shown}");
     assert!(shown.contains("  More?\n") && shown.contains("  No.\n"), "{shown}");
     assert!(!shown.contains("Hello?"), "{shown}");
 
@@ -87,8 +87,8 @@ fn a_bad_line_stops_the_append_and_loses_nothing_before_it() {
         (b"{\"type\":\"todo/write\"}\n", 2, "line 7"),
         (b"not json\n", 2, "line 7"),
         (b"{\"type\":\"todo/write\",\"data\":\"\xff\"}\n", 2, "line 7"),
-        (b"{\"type\":\"todo/write\",\"seq\":3,\"data\":1}\n", 2, "line 7"),
-        (b"{\"type\":\"acme/telemetry\",\"data\":1}\n", 5, "--allow-unknown"),
+        (b"{\"type\":\"todo/write\",\"seq\":3,\"data\":1}\n", 7, "line 7"),
+        (b"{\"type\":\"acme/telemetry\",\"data\":1}\n", 5, "`acme/telemetry` is unknown; mark it"),
         (b"{\"type\":\"user/message\",\"data\":{},\"surfaceOp\":\"append\"}\n", 2, "line 7"),
     ];
     for (number, (line, code, hint)) in cases.into_iter().enumerate() {
@@ -112,20 +112,23 @@ fn a_bad_line_stops_the_append_and_loses_nothing_before_it() {
 fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
     let bench = Bench::new();
     bench.run_with_input(&["append", "here", "--create"], turn(1, "a", "b").as_bytes());
-    let cases: [(&[&str], i32, &str); 9] = [
-        (&["show", "nowhere"], 3, "session \"nowhere\": no such session"),
+    let cases: [(&[&str], i32, &str); 12] = [
+        (&["show", "nowhere"], 3, "session \"nowhere\" not found"),
         (&["events", "nowhere"], 3, "session \"nowhere\" not found"),
         (&["append", "nowhere"], 3, "--create makes it"),
-        (&["show", "here", "--turns", "11"], 2, "`turns` is no integer from 1 to 10"),
+        (&["show", "here", "--turns", "11"], 2, "`turns` must be a whole number from 1 to 10"),
         (
             &["show", "here", "--before", "oc1.garbage"],
             2,
-            "session \"here\": the cursor is of no use any more",
+            "session \"here\": the cursor is malformed or out of date",
         ),
-        (&["ls", "--state", "lost"], 2, "ok, damaged, newer or foreign"),
-        (&["--store", "sqlite:x", "ls"], 2, "sqlite:"),
+        (&["ls", "--state", "lost"], 2, "[possible values: ok, damaged, newer, foreign]"),
+        (&["--store", "postgres://x", "ls"], 2, "postgres:"),
         (&["--compression", "gzip", "ls"], 2, "gzip"),
         (&["--config", "absent.toml", "ls"], 2, "absent.toml"),
+        (&["shw", "here"], 2, "unrecognized subcommand 'shw'"),
+        (&["events", "here", "--ofset", "3"], 2, "unexpected argument '--ofset' found"),
+        (&["events"], 2, "<ID>"),
     ];
     for (args, code, hint) in cases {
         let output = bench.run(args);
@@ -134,6 +137,9 @@ fn what_is_missing_or_wrong_has_its_exit_code_and_one_sentence() {
         assert_eq!(text(&output.stderr).lines().count(), 1, "{args:?}: {output:?}");
         assert!(output.stdout.is_empty(), "{args:?}: {output:?}");
     }
+    let json = bench.run(&["--json", "events"]);
+    let error: serde_json::Value = serde_json::from_slice(&json.stderr).unwrap();
+    assert_eq!((&error["error"]["kind"], json.status.code()), (&"usage".into(), Some(2)));
     let json = bench.run(&["--json", "events", "nowhere"]);
     let error: serde_json::Value = serde_json::from_slice(&json.stderr).unwrap();
     assert_eq!(error["error"]["kind"], "not_found");
@@ -160,6 +166,11 @@ fn logs_that_cannot_be_read_say_why() {
         assert!(listed.status.success(), "{log}: {listed:?}");
         assert!(text(&listed.stdout).contains(id), "{log}: {listed:?}");
         assert!(!text(&listed.stdout).contains("  ok  "), "{log}: {listed:?}");
+        // The state that is printed is the state that is asked for.
+        assert_eq!(text(&bench.run(&["ls", "--state", "ok"]).stdout), "", "{log}");
+        let state = if code == 5 { "newer" } else { "damaged" };
+        let asked = bench.run(&["ls", "--state", state, "--limit", "1"]);
+        assert_eq!(asked.stdout, listed.stdout, "{log}: {asked:?}");
     }
     bench.plant("--work-proj--", id, &fixture("dsh/damaged/raw-torn.jsonl"));
     assert_eq!(text(&bench.run(&["events", id]).stdout).lines().count(), 124);
@@ -180,6 +191,11 @@ fn ls_tells_events_and_title_of_logs_written_by_others() {
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["eventCount"], 24);
     assert_eq!(json["cwd"], "/work/proj");
+    assert_eq!(json["updatedAtEstimated"], false);
+    assert_eq!(json["updatedAt"], 1_785_974_400_161_u64, "the time of the last event");
+    let nothing = bench.run(&["--store", "nowhere", "ls"]);
+    assert!(nothing.status.success() && nothing.stdout.is_empty());
+    assert!(text(&nothing.stderr).contains("nowhere, which does not exist"), "{nothing:?}");
 }
 
 #[test]
@@ -204,6 +220,33 @@ fn a_followed_session_shows_what_another_process_appends() {
     for mut child in [events, transcript] {
         signal(&child, "-TERM");
         assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn an_append_whose_output_nobody_reads_still_tells_what_failed() {
+    let bench = Bench::new();
+    let mut child = bench.spawn(&["append", "unread", "--create"]);
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(turn(1, "a", "b").as_bytes()).unwrap();
+    input.write_all(b"not json\n").unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("line 7 was not stored"), "{output:?}");
+}
+
+#[test]
+fn what_a_session_says_cannot_steer_the_terminal() {
+    let bench = Bench::new();
+    let title = r#"{"type":"session/title","data":{"title":"a\u001b]0;x\u0007\u001b[2J\u202eb"}}"#;
+    bench.run_with_input(&["append", "es\u{1b}c\nape", "--create"], title.as_bytes());
+    for output in [bench.run(&["ls"]), bench.run(&["events", "no\u{1b}where\n"])] {
+        let said = [output.stdout, output.stderr].concat();
+        let steers = |char: char| char.is_control() && char != '\n' || char == '\u{202e}';
+        assert!(!text(&said).contains(steers), "{:?}", text(&said));
+        assert_eq!(text(&said).lines().count(), 1, "{:?}", text(&said));
     }
 }
 

@@ -15,7 +15,7 @@ fn demo(bench: &Bench) -> (Child, String, String) {
     let second = lines.next();
     let folder = second.split(' ').find(|word| word.contains("turnkeep-demo-"));
     let folder = folder.unwrap_or_else(|| panic!("{second}"));
-    let folder = folder.trim_end_matches(';').to_owned();
+    let folder = folder.trim_end_matches(';').trim_end_matches("/sessions").to_owned();
     (child, address.to_owned(), folder)
 }
 

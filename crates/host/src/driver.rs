@@ -1,8 +1,9 @@
-//! From a request for a turn page to the page.
+//! From a request for a turn page or a message to the answer.
 //!
-//! [`Sources`] finds where a session lives; [`turn_page`] runs the scan against it. The scan says
-//! what it wants and decides what an answer means; here are the network, the clock and nothing
-//! else. Dropping the future drops the request that is under way.
+//! [`Sources`] finds where a session lives; [`turn_page`] runs the scan against it, and [`message`]
+//! asks it for one message. The scan says what it wants and decides what an answer means; here are
+//! the network, the clock and nothing else. Dropping the future drops the request that is under
+//! way.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +11,8 @@ use tokio::time::{Instant, timeout_at};
 use turnkeep_log::SessionId;
 use turnkeep_store::SessionStat;
 use turnkeep_turns::{
-    Answer, Parts, Projection, TurnPage, TurnPageError, TurnQuery, TurnScan,
+    Answer, MessageError, Parts, Projection, TurnPage, TurnPageError, TurnQuery, TurnScan,
+    message::exact,
     query::{DEFAULT_TURNS, DEFAULT_WIDTH},
 };
 
@@ -39,6 +41,17 @@ impl Default for TurnPageRequest {
     }
 }
 
+/// A request for one message of one session, whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MessageRequest {
+    /// The message's id.
+    pub(crate) message: String,
+    /// The project directory, as in [`TurnPageRequest::directory`].
+    pub(crate) directory: Option<String>,
+    /// Whether reasoning parts are wanted.
+    pub(crate) include_reasoning: bool,
+}
+
 /// Where sessions come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
@@ -64,15 +77,35 @@ impl Sources {
     pub(crate) async fn place(&self, id: &str) -> Result<Place, Failure> {
         let session = SessionId::new(id).ok_or(TurnPageError::SessionNotFound)?;
         if let Some(log) = &self.log {
-            let stat = log.stat(&session).await.map_err(|error| stored_trouble(&error, id))?;
+            let stat = match log.stat(&session).await {
+                // A part of the store that cannot be read hides nothing of the upstream's.
+                Err(error) if error.kind() == "io" && self.may_be_upstreams(id) => {
+                    tracing::warn!(session = ?id, kind = "io", "the store; asking the upstream");
+                    None
+                }
+                stat => stat.map_err(|error| stored_trouble(&error, id))?,
+            };
             if let Some(stat) = stat {
                 return Ok(Place::Store(Arc::clone(log), Box::new(stat)));
             }
+            // The list shows a log without a whole header as damaged: it is no missing session.
+            // An id that may be the upstream's is left to it.
+            if !self.may_be_upstreams(id)
+                && let Some(error) = log.hidden_trouble(&session).await
+            {
+                return Err(stored_trouble(&error, id));
+            }
         }
         match &self.upstream {
-            Some(upstream) if id.starts_with("ses") => Ok(Place::Upstream(Arc::clone(upstream))),
+            Some(upstream) if self.may_be_upstreams(id) => {
+                Ok(Place::Upstream(Arc::clone(upstream)))
+            }
             _ => Err(TurnPageError::SessionNotFound.into()),
         }
+    }
+
+    fn may_be_upstreams(&self, id: &str) -> bool {
+        self.upstream.is_some() && id.starts_with("ses")
     }
 
     /// The session as a source of rows.
@@ -104,10 +137,7 @@ pub(crate) async fn turn_page(
     mut place: impl FnMut(&'static str) + Send,
 ) -> Result<TurnPage, Failure> {
     let end = Instant::now() + deadline;
-    let source = timeout_at(end, sources.source(id, request.directory.as_deref()))
-        .await
-        .unwrap_or_else(|_| Err(TurnPageError::TimedOut.into()))?;
-    place(crate::source::label(source.kind()));
+    let source = find(sources, id, request.directory.as_deref(), end, &mut place).await?;
     let projection = Projection { parts: Parts::Slim, reasoning: request.include_reasoning };
     let mut scan = TurnScan::new(id, &request.query, source.kind(), projection)?;
     while let Some(wanted) = scan.want() {
@@ -115,4 +145,37 @@ pub(crate) async fn turn_page(
         scan.feed(answer.unwrap_or(Ok(Answer::TimedOut))?)?;
     }
     Ok(scan.finish()?)
+}
+
+/// Reads one message whole within `deadline`: the JSON text of the body. `place` is told which kind
+/// of source answers.
+pub(crate) async fn message(
+    sources: &Sources,
+    session: &str,
+    request: &MessageRequest,
+    deadline: Duration,
+    mut place: impl FnMut(&'static str) + Send,
+) -> Result<String, Failure> {
+    let end = Instant::now() + deadline;
+    let source = find(sources, session, request.directory.as_deref(), end, &mut place).await?;
+    let found = timeout_at(end, source.message(&request.message)).await;
+    let text = found.unwrap_or(Err(MessageError::TimedOut))?;
+    // An answer without a message in it is none.
+    if text.is_empty() {
+        return Err(MessageError::Upstream.into());
+    }
+    Ok(exact(&text, request.include_reasoning)?)
+}
+
+async fn find(
+    sources: &Sources,
+    id: &str,
+    directory: Option<&str>,
+    end: Instant,
+    place: &mut (impl FnMut(&'static str) + Send),
+) -> Result<Box<dyn Source>, Failure> {
+    let found = timeout_at(end, sources.source(id, directory)).await;
+    let source = found.unwrap_or_else(|_| Err(TurnPageError::TimedOut.into()))?;
+    place(crate::source::label(source.kind()));
+    Ok(source)
 }

@@ -1,7 +1,7 @@
 //! Failures as clients are told of them: a status and a small JSON object.
 
 use serde_json::json;
-use turnkeep_turns::TurnPageError;
+use turnkeep_turns::{MessageError, TurnPageError};
 
 use crate::kinds;
 
@@ -74,7 +74,7 @@ impl Failure {
             status: row.status,
             body: json!({ "error": row.text, "code": row.kind, "session": session }).to_string(),
             message: format!(
-                "session \"{session}\": {}; `turnkeep verify {session}` says more",
+                "session \"{session}\": {}; `turnkeep events {session}` says where",
                 row.text
             ),
         }
@@ -88,6 +88,13 @@ impl Failure {
 
 impl From<TurnPageError> for Failure {
     fn from(error: TurnPageError) -> Self {
+        let (kind, status, body) = (error.kind(), error.status(), error.body());
+        Self { kind, status, body, message: error.to_string() }
+    }
+}
+
+impl From<MessageError> for Failure {
+    fn from(error: MessageError) -> Self {
         let (kind, status, body) = (error.kind(), error.status(), error.body());
         Self { kind, status, body, message: error.to_string() }
     }

@@ -9,7 +9,7 @@ use tokio::{
 use turnkeep_turns::{TurnPage, TurnPageError};
 
 use crate::{
-    driver::{self, Place, Sources, TurnPageRequest},
+    driver::{self, MessageRequest, Place, Sources, TurnPageRequest},
     failure::Failure,
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
@@ -108,6 +108,16 @@ impl Host {
         place: impl FnMut(&'static str) + Send,
     ) -> Result<TurnPage, Failure> {
         driver::turn_page(&self.sources, session, request, self.page_deadline, place).await
+    }
+
+    /// One message whole: the JSON text of the body.
+    pub(crate) async fn message(
+        &self,
+        session: &str,
+        request: &MessageRequest,
+        place: impl FnMut(&'static str) + Send,
+    ) -> Result<String, Failure> {
+        driver::message(&self.sources, session, request, self.page_deadline, place).await
     }
 
     pub(crate) async fn list(&self, request: &ListRequest) -> Result<Listing, Failure> {

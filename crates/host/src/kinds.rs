@@ -3,6 +3,8 @@
 //! The store, the turn pages and the command name their failures by a stable word, the *kind*.
 //! This table is the only place that turns a kind into an exit code or an HTTP status.
 
+use turnkeep_store::SessionState;
+
 /// What one kind of failure means outside of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
@@ -56,6 +58,10 @@ pub const KINDS: &[Kind] = &[
     kind("unavailable", 7, 503, "upstream unavailable"),
     kind("timed_out", 7, 504, "upstream timeout"),
     kind("internal", 7, 500, "internal error"),
+    // Messages.
+    kind("invalid_session", 2, 400, "sessionID is required"),
+    kind("invalid_message", 2, 400, "messageID is required"),
+    kind("message_not_found", 3, 404, "not found"),
     // The HTTP surface.
     kind("forbidden_host", 7, 403, "forbidden host"),
     kind("forbidden_origin", 7, 403, "forbidden origin"),
@@ -70,11 +76,26 @@ pub fn of(kind: &str) -> &'static Kind {
     KINDS.iter().find(|row| row.kind == kind).unwrap_or(INTERNAL)
 }
 
+/// How a session is listed whose events cannot be read for a reason of this kind; `None` when the
+/// reason is not in the session.
+#[must_use]
+pub fn state_of_unreadable(kind: &str) -> Option<SessionState> {
+    match kind {
+        "format_unsupported" => Some(SessionState::Newer),
+        "corrupt" | "log_shrank" => Some(SessionState::Damaged),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use turnkeep_turns::TurnPageError;
+    use turnkeep_store::error::{
+        AppendError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
+        StoreError,
+    };
+    use turnkeep_turns::{MessageError, TurnPageError};
 
     use super::{KINDS, of};
 
@@ -91,24 +112,17 @@ mod tests {
 
     #[test]
     fn every_kind_the_store_can_name_is_here() {
-        // The list in the documentation of `turnkeep_store::error`, word for word.
-        let named = [
-            "not_found",
-            "already_exists",
-            "already_owned",
-            "read_only",
-            "handle_closed",
-            "ownership_lost",
-            "format_unsupported",
-            "corrupt",
-            "not_serializable",
-            "seq_mismatch",
-            "log_shrank",
-            "poisoned",
-            "cancelled",
-            "io",
+        let enums = [
+            StoreError::KINDS,
+            CreateError::KINDS,
+            OpenError::KINDS,
+            StatError::KINDS,
+            ListError::KINDS,
+            ReadError::KINDS,
+            AppendError::KINDS,
+            FlushError::KINDS,
         ];
-        for kind in named {
+        for kind in enums.concat() {
             assert_eq!(of(kind).kind, kind);
         }
         assert_eq!(of("no such word").exit_code, 7);
@@ -128,6 +142,26 @@ mod tests {
             E::DuplicateCursor,
             E::EmptyPageWithCursor,
             E::MissingId,
+            E::Upstream,
+            E::Unavailable,
+            E::TimedOut,
+            E::Internal,
+        ];
+        for error in named {
+            let row = of(error.kind());
+            assert_eq!((row.kind, row.status), (error.kind(), error.status()));
+            assert!(error.body().starts_with(&format!(r#"{{"error":"{}""#, row.text)), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn every_kind_a_message_can_name_is_here_and_means_the_same() {
+        use MessageError as E;
+        let named = [
+            E::BadSession,
+            E::BadMessage,
+            E::SessionNotFound,
+            E::NotFound,
             E::Upstream,
             E::Unavailable,
             E::TimedOut,

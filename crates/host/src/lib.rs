@@ -20,6 +20,7 @@
 //! | route | |
 //! |---|---|
 //! | `GET /api/openchamber/sessions/:id/messages` | a turn page: `turns`, `before`, `scanLimit`, `directory`, `includeReasoning` |
+//! | `GET /api/session/:id/message/:message` | one message whole: `directory`, `includeReasoning` |
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
 //! | `GET /health` | that the process answers |

@@ -40,6 +40,7 @@ async fn ask(host: &RunningHost, method: &str, path: &str, headers: &[(&str, &st
 
 #[tokio::test]
 async fn parameters_are_checked_in_order_with_exact_answers() {
+    let logs = Logs::start();
     let (_store, host) = host().await;
     let turns = r#"{"error":"turns must be an integer between 1 and 10"}"#;
     let scan_limit = r#"{"error":"scanLimit must be an integer between 10 and 200"}"#;
@@ -55,14 +56,18 @@ async fn parameters_are_checked_in_order_with_exact_answers() {
         ("scanLimit=201&before=oc1.x", scan_limit),
         ("scanLimit=10&scanLimit=10", scan_limit),
         ("before=oc1.x", cursor),
+        ("before=canary-4711&directory=/canary-4711", cursor),
     ] {
         let answer = host.get(&format!("{PAGE}?{query}")).await;
         assert_eq!((answer.status, answer.body.as_str()), (400, body), "{query}");
+        let line = logs.requests().pop().unwrap();
+        assert!(line.contains("status=400 ") && line.contains(r#"session="s""#), "{line}");
         assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
     }
     for query in ["turns=+3", "turns=03%20&scanLimit=%0910", "before=&before=", "unknown=1", "&&"] {
         assert_eq!(host.get(&format!("{PAGE}?{query}")).await.status, 200, "{query}");
     }
+    assert!(!logs.text().contains("canary-4711"), "what a client sends is not logged");
 }
 
 #[tokio::test]
@@ -92,9 +97,13 @@ async fn paths_are_tolerant_and_methods_are_not() {
         "ids keep their case"
     );
     for method in ["POST", "PUT", "PATCH", "DELETE"] {
-        let answer = ask(&host, method, PAGE, &[]).await;
+        let answer = ask(&host, method, "/api/turnkeep/sessions", &[]).await;
         assert_eq!(answer.status, 405, "{method}");
         assert_eq!(answer.header("allow"), Some("GET, HEAD, OPTIONS"));
+        // With another method the path of a turn page is the upstream's business.
+        let answer = ask(&host, method, PAGE, &[]).await;
+        let expected = r#"{"error":"no upstream configured"}"#;
+        assert_eq!((answer.status, answer.body.as_str()), (404, expected), "{method}");
     }
 }
 
@@ -273,7 +282,7 @@ async fn oversized_heads_and_bodies_are_cut_off() {
     // A body that no route reads is not waited for.
     let body =
         format!("POST {PAGE} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999\r\n\r\nx");
-    assert!(raw(&host, body.as_bytes()).await.starts_with("HTTP/1.1 405"));
+    assert!(raw(&host, body.as_bytes()).await.starts_with("HTTP/1.1 404"));
     // A cursor of the longest kind fits.
     let cursor = "%61".repeat(8192);
     assert_eq!(host.get(&format!("{PAGE}?before={cursor}")).await.status, 400);
@@ -298,7 +307,14 @@ async fn one_line_a_request_says_what_happened() {
     ] {
         assert!(lines[0].contains(part), "{part} in {}", lines[0]);
     }
-    assert!(lines[1].contains("status=404"));
+    assert!(lines[1].contains("status=404") && lines[1].contains("DEBUG"), "{}", lines[1]);
+    assert!(lines[0].contains(" INFO "), "{}", lines[0]);
+    host.get(PAGE).await;
+    let line = logs.requests().pop().unwrap();
+    assert!(
+        !line.contains("has_") && !line.contains("kind"),
+        "what does not apply is left out: {line}"
+    );
     assert!(!logs.text().contains("canary-4711"), "{}", logs.text());
 }
 

@@ -70,6 +70,26 @@ async fn sessions_are_paged_without_gap_overlap_or_loss() {
 }
 
 #[tokio::test]
+async fn every_message_can_be_had_whole() {
+    let server = OpenCode::start(Options::default()).await.unwrap();
+    let host = host(&server, None).await;
+    let session = server.create_session().await.unwrap();
+    server.prompt(&session, "Look around. #steps=3 #reason").await.unwrap();
+    let list = server.full_list(&session).await.unwrap();
+    let list: Vec<Value> = serde_json::from_str(&list).unwrap();
+    let mut kinds = std::collections::BTreeSet::new();
+    for record in list {
+        let id = record["info"]["id"].as_str().unwrap();
+        let whole = host.get(&format!("/api/session/{session}/message/{id}")).await.json();
+        assert_eq!(whole["parts"], record["parts"], "{id}");
+        for part in whole["parts"].as_array().unwrap() {
+            kinds.insert(part["type"].as_str().unwrap().to_owned());
+        }
+    }
+    assert!(kinds.contains("tool") && kinds.contains("reasoning"), "{kinds:?}");
+}
+
+#[tokio::test]
 async fn what_the_server_answers_is_told_apart() {
     let mut server = OpenCode::start(Options::default()).await.unwrap();
     let host = host(&server, None).await;
@@ -88,6 +108,16 @@ async fn what_the_server_answers_is_told_apart() {
     }
     let unknown = host.get("/api/turnkeep/sessions/ses_nobody").await;
     assert_eq!((unknown.status, unknown.body.as_str()), not_found);
+
+    let message = async |session: &str| {
+        let answer = host.get(&format!("/api/session/{session}/message/msg_nothing")).await;
+        (answer.status, answer.body)
+    };
+    let no_message = (404, r#"{"error":"not found","code":"not_found"}"#.to_owned());
+    assert_eq!(message(&session).await, no_message);
+    let unknown = message("ses_nobody").await;
+    assert!(unknown == no_message || unknown == (404, not_found.1.to_owned()), "{unknown:?}");
+    assert_eq!(message("nobody").await, (404, not_found.1.to_owned()));
 
     let cursor = host.get(&page(&session, "?before=garbage")).await;
     assert_eq!((cursor.status, cursor.body.as_str()), (400, r#"{"error":"invalid cursor"}"#));
@@ -116,8 +146,11 @@ async fn a_password_is_needed_and_used() {
 
     let path = format!("/api/openchamber/sessions/{session}/messages");
     for password in [None, Some("wrong")] {
-        let answer = host(&server, password).await.get(&path).await;
+        let host = host(&server, password).await;
+        let answer = host.get(&path).await;
         assert_eq!((answer.status, answer.body.as_str()), (502, r#"{"error":"upstream"}"#));
+        let listed = host.get("/api/turnkeep/sessions").await.json();
+        assert_eq!(listed["upstream"], "login_refused");
     }
 }
 

@@ -120,6 +120,18 @@ async fn a_dead_upstream_hides_no_stored_session() {
     let store = TestStore::new();
     let uuid = store.add_made("0b7e3d0a-5d8f-4c3c-9a43-0e3f0f6c4a11", &turns(7)).await;
     let like_theirs = store.add_made("ses_stored", &turns(5)).await;
+    let backwards = made(0, |at| 100_000 - at, &turns(6));
+    let backwards = store.add(header("backwards"), backwards).await;
+    let notices: Vec<_> = (0..30).map(|at| notice(&format!("n{at}"), "x")).collect();
+    let unprompted = store.add_made("no-prompt", &notices).await;
+    let sessions = [uuid, like_theirs, backwards, unprompted];
+    let pages = async |host: &RunningHost| {
+        let mut pages = Vec::new();
+        for id in &sessions {
+            pages.push(host.pages(id, 2).await);
+        }
+        pages
+    };
     let upstream_rows = rows(4);
     let upstream = ScriptedUpstream::start(move |request| {
         request.path.starts_with("/session/").then(|| list(&upstream_rows, request))
@@ -130,17 +142,16 @@ async fn a_dead_upstream_hides_no_stored_session() {
     let host = RunningHost::start(options).await;
 
     let alone = RunningHost::start(self::options(&store)).await;
-    let expected = [alone.records(&uuid, 3).await, alone.records(&like_theirs, 2).await];
-    let stored = [host.records(&uuid, 3).await, host.records(&like_theirs, 2).await];
-    assert_eq!(stored, expected);
+    let expected = pages(&alone).await;
+    assert_eq!(expected.iter().map(Vec::len).collect::<Vec<_>>(), [4, 3, 3, 1]);
+    assert_eq!(pages(&host).await, expected);
     assert_eq!(host.records("ses_theirs", 3).await.len(), 12);
     assert!(
         upstream.requests().iter().all(|request| request.path == "/session/ses_theirs/message")
     );
 
     upstream.kill().await;
-    let stored = [host.records(&uuid, 3).await, host.records(&like_theirs, 2).await];
-    assert_eq!(stored, expected);
+    assert_eq!(pages(&host).await, expected);
     let theirs = host.get("/api/openchamber/sessions/ses_theirs/messages").await;
     assert_eq!(theirs.status, 503);
 }
@@ -187,9 +198,24 @@ async fn what_is_appended_is_seen_and_nothing_is_read_twice() {
     let cursor = first["cursor"].as_str().unwrap().to_owned();
     store.append(&id, made(20, |at| at, &[prompt("late", "one more")])).await;
     assert_eq!(ids(&host.page(&id, 1, None).await), ["late"]);
-    assert_eq!(watched.opened(), 2);
+    assert_eq!(watched.opened(), 1, "the handle reads on");
     let older = host.page(&id, 1, Some(&cursor)).await;
     assert_eq!(ids(&older)[0], "prompt-3", "a cursor survives what is appended after it");
+}
+
+#[tokio::test]
+async fn a_log_that_was_replaced_is_read_anew() {
+    let store = TestStore::new();
+    let host = RunningHost::start(options(&store)).await;
+    let id = store.add_made("same", &[prompt("one", "1"), prompt("old-two", "2")]).await;
+    assert_eq!(ids(&host.page(&id, 3, None).await), ["one", "old-two"]);
+
+    // Another log of the same header, longer than the first, takes its place.
+    let other = TestStore::new();
+    let events = [prompt("one", "1"), prompt("new-two", "2"), prompt("new-three", "3")];
+    other.add_made("same", &events).await;
+    std::fs::rename(other.log(&id), store.log(&id)).unwrap();
+    assert_eq!(ids(&host.page(&id, 3, None).await), ["one", "new-two", "new-three"]);
 }
 
 #[tokio::test]
@@ -239,6 +265,28 @@ async fn a_damaged_log_is_told_by_kind_and_id_alone() {
         ours.iter().all(|line| !line.contains(folder) && !line.contains("canary-4711")),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn a_log_without_a_whole_header_is_damaged_and_not_missing() {
+    let store = TestStore::new();
+    let empty = store.add_made("empty", &[prompt("p", "x")]).await;
+    let cut = store.add_made("ses_cut", &[prompt("p", "x")]).await;
+    let whole = std::fs::read(store.log(&cut)).unwrap();
+    std::fs::write(store.log(&cut), &whole[..9]).unwrap();
+    std::fs::write(store.log(&empty), "").unwrap();
+    let host = RunningHost::start(options(&store)).await;
+    for id in [empty, cut] {
+        let expected =
+            format!(r#"{{"error":"session log is corrupt","code":"corrupt","session":"{id}"}}"#);
+        let page = format!("/api/openchamber/sessions/{id}/messages");
+        for path in
+            [page, format!("/api/turnkeep/sessions/{id}"), format!("/api/session/{id}/message/p")]
+        {
+            let told = host.get(&path).await;
+            assert_eq!((told.status, &told.body), (422, &expected), "{path}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -111,11 +111,15 @@ async fn an_upstream_that_does_not_serve_is_unavailable() {
     let expected = (503, r#"{"error":"upstream unavailable"}"#.to_owned());
     assert_eq!(told(answer(503, &[], &format!("\"{CANARY}\""))).await, expected);
 
+    let logs = Logs::start();
     let upstream = ScriptedUpstream::start(|_| None).await;
     let host = host(&upstream).await;
     upstream.kill().await;
-    let told = host.get(PAGE).await;
+    let told = host.get(&format!("{PAGE}?directory=/{CANARY}")).await;
     assert_eq!((told.status, told.body), expected);
+    let [line] = &logs.requests()[..] else { panic!("one line a request") };
+    assert!(line.contains("status=503 ") && line.contains(r#"session="ses_1""#), "{line}");
+    assert!(!logs.text().contains(CANARY), "{}", logs.text());
 }
 
 #[tokio::test]
@@ -180,7 +184,12 @@ async fn a_message_that_cannot_be_encoded_hides_no_other() {
     let rows = rows(3);
     let poison =
         format!(r#"{{"name":"BadRequest","data":{{"message":"{CANARY}","kind":"Body"}}}}"#);
+    let history = r#"[{"type":"message.updated.1","seq":1,"aggregateID":"ses_1","data":{
+        "sessionID":"ses_1","info":{"id":"msg_0000_user","role":"user","time":{"created":1000}}}}]"#;
     let upstream = ScriptedUpstream::start(move |request| {
+        if request.path == "/sync/history" {
+            return Some(answer(200, &[], history));
+        }
         let act = request.path.starts_with("/session/").then(|| list(&rows, request))?;
         let Act::Send(bytes) = &act else { return Some(act) };
         let text = String::from_utf8_lossy(bytes);
@@ -194,10 +203,12 @@ async fn a_message_that_cannot_be_encoded_hides_no_other() {
     let page = host.page("ses_1", 10, None).await;
     assert_eq!(ids(&page).len(), 9);
     assert_eq!(page["records"][0]["info"]["error"]["name"], "TurnkeepUnreadable");
+    // Its id is in the server's history.
+    assert_eq!(page["records"][0]["info"]["id"], "msg_0000_user");
     let asked = upstream.requests();
-    assert!(
-        asked.iter().any(|request| request.method == "POST" && request.path == "/sync/history")
-    );
+    let asked: Vec<_> = asked.iter().filter(|request| request.path == "/sync/history").collect();
+    let [asked] = asked.as_slice() else { panic!("asked once for the id: {asked:?}") };
+    assert_eq!((asked.method.as_str(), asked.body.as_str()), ("POST", r#"{"ses_1":0}"#));
 }
 
 #[tokio::test]

@@ -1,56 +1,70 @@
 // What the reader asks the host for.
 
-/** Why a request has no answer, with a sentence for the reader. */
+/** Why a request has no answer, with a sentence for the reader: `code` words stand in backticks. */
 export class ApiError extends Error {
   constructor(status, code, message) {
     super(message);
     this.status = status;
     this.code = code;
   }
+
+  /** Whether the same request would have the same answer. */
+  get isLasting() {
+    return this.status === 404 || this.status === 422;
+  }
 }
 
 const SENTENCES = {
-  session_not_found: "There is no such session here.",
-  corrupt: "The log of this session is damaged. `turnkeep verify` says what can still be read.",
-  format_unsupported: "The log of this session is in a format that this version does not read.",
-  "upstream unavailable": "OpenCode does not answer. It may be starting, or not running.",
-  "upstream timeout": "OpenCode took too long to answer.",
-  upstream: "OpenCode did not give an answer that makes sense.",
-  "invalid cursor": "The place to read on from is gone. Reload to start from the newest turns.",
+  session_not_found: () => "There is no such session here.",
+  not_found: () => "There is no such message any more.",
+  corrupt: (body) => `The log of this session is damaged. \`turnkeep events ${body.session ?? "ID"}\` says where.`,
+  format_unsupported: () => "The log of this session is in a format that this version of turnkeep does not read.",
+  "upstream unavailable": () => "OpenCode does not answer. It may be starting, or not running.",
+  "upstream timeout": () => "OpenCode took too long to answer.",
+  upstream: () => "OpenCode did not give an answer that makes sense.",
+  "invalid cursor": () => "The place to read on from is gone. Reload to start from the newest turns.",
 };
 
-async function get(path, parameters, signal) {
+async function get(path, parameters, signal, known) {
   const url = new URL(path, location.origin);
   for (const [key, value] of Object.entries(parameters ?? {})) {
     if (value !== null && value !== undefined && value !== "") url.searchParams.set(key, value);
   }
-  let response;
+  let [response, body] = [null, null];
   try {
-    response = await fetch(url, { signal, headers: { accept: "application/json" } });
+    response = await fetch(url, { signal, cache: "no-cache", headers: { accept: "application/json" } });
+    const tag = response.headers.get("etag");
+    if (response.ok && tag !== null && tag === known) {
+      await response.body?.cancel();
+      return { tag, body: null };
+    }
+    body = await response.json();
+    if (response.ok && body !== null) return { tag, body };
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "unreachable", "The host does not answer. Is turnkeep still running?");
+    if (response === null) throw new ApiError(0, "unreachable", "turnkeep does not answer. Is it still running?");
   }
-  const body = await response.json().catch(() => null);
-  if (!response.ok || body === null) {
-    const code = body?.code ?? body?.error ?? "";
-    const message = SENTENCES[code] ?? `The host answered ${response.status}${body?.error ? `: ${body.error}` : ""}.`;
-    throw new ApiError(response.status, code, message);
-  }
-  return body;
+  const code = body?.code ?? body?.error ?? "";
+  const sentence = SENTENCES[code]?.(body);
+  throw new ApiError(response.status, code, sentence ?? `turnkeep answered ${response.status}${body?.error ? `: ${body.error}` : ""}.`);
 }
 
-/** A page of the session list. */
-export function listSessions({ cursor, q }, signal) {
-  return get("/api/turnkeep/sessions", { cursor, q, limit: 40 }, signal);
+/** A page of the session list, as `{tag, body}`; without a body when it is the one of tag `known`. */
+export function listSessions({ cursor, q }, signal, known) {
+  return get("/api/turnkeep/sessions", { cursor, q, limit: 40 }, signal, known);
 }
 
 /** What is known of one session, its title included. */
-export function getSession(id, signal) {
-  return get(`/api/turnkeep/sessions/${encodeURIComponent(id)}`, {}, signal);
+export async function getSession(id, signal) {
+  return (await get(`/api/turnkeep/sessions/${encodeURIComponent(id)}`, {}, signal)).body;
 }
 
-/** A page of turns: the newest, or those before a cursor. */
-export function getTurns(id, { turns, before, directory }, signal) {
-  return get(`/api/openchamber/sessions/${encodeURIComponent(id)}/messages`, { turns, before, directory }, signal);
+/** A page of turns, the newest or those before a cursor, in the form of `listSessions`. */
+export function getTurns(id, { turns, before }, signal, known) {
+  return get(`/api/openchamber/sessions/${encodeURIComponent(id)}/messages`, { turns, before }, signal, known);
+}
+
+/** One message with everything in it. */
+export async function getMessage(session, message, signal) {
+  return (await get(`/api/session/${encodeURIComponent(session)}/message/${encodeURIComponent(message)}`, {}, signal)).body;
 }

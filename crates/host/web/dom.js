@@ -19,6 +19,11 @@ export function fill(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }
 
+/** A sentence in which `these` are things to type. */
+export function withCode(sentence) {
+  return sentence.split("`").map((text, at) => (at % 2 === 1 ? el("code", {}, text) : text));
+}
+
 // Drawn on a 16 by 16 grid, as strokes.
 const ICONS = {
   back: "M10 3 5 8l5 5",

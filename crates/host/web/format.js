@@ -37,7 +37,6 @@ export function ago(ms, now = Date.now()) {
 
 /** The day a list groups by: "Today", "Yesterday", "3 Mar". */
 export function day(ms, now = Date.now()) {
-  if (typeof ms !== "number") return "Undated";
   const days = Math.round((startOfDay(now) - startOfDay(ms)) / DAY);
   if (days <= 0) return "Today";
   return days === 1 ? "Yesterday" : date(ms, now);

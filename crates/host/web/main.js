@@ -50,11 +50,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   document.getElementById("transcript-body").focus();
 });
 
-// Someone who comes back to the page wants to see how far it got.
-document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "visible") transcript.refresh();
-});
-
 window.addEventListener("hashchange", show);
 sessions.search("");
 show();

@@ -1,9 +1,10 @@
 // The parts of a record as elements.
 
 import { el, icon } from "./dom.js";
-import { bytes, duration, lastSegment, plural, shortPath } from "./format.js";
+import { duration, plural, shortPath } from "./format.js";
 import { render } from "./markdown.js";
-import { counts, toolRow } from "./tools.js";
+import { opening } from "./opened.js";
+import { counts, fileChip, toolRow } from "./tools.js";
 
 /** How many lines of a group are shown before the rest is folded. */
 const SHOWN_ROWS = 7;
@@ -12,13 +13,13 @@ const STATUS = { added: "A", modified: "M", deleted: "D" };
 /**
  * The parts of one turn's answers. Calls and thoughts that follow each other make one group, and so
  * do texts that were added for the model. `listed` says that the turn's changed files are listed
- * elsewhere.
+ * elsewhere, `isLive` that the turn goes on, `messages` is where whole messages come from.
  */
-export function answerParts(records, cwd, listed) {
+export function answerParts(records, { cwd, listed = false, isLive = false, messages = null } = {}) {
   const shown = [];
   let [rows, added] = [[], []];
-  const endGroups = () => {
-    if (rows.length > 0) shown.push(rowGroup(rows));
+  const endGroups = (isLast = false) => {
+    if (rows.length > 0) shown.push(rowGroup(rows, isLive && isLast));
     if (added.length > 0) shown.push(addedTexts(added));
     [rows, added] = [[], []];
   };
@@ -30,7 +31,7 @@ export function answerParts(records, cwd, listed) {
   for (const record of records) {
     const summary = [];
     for (const part of partsOf(record)) {
-      const line = part.type === "patch" && listed ? null : row(part, cwd);
+      const line = part.type === "patch" && listed ? null : row(part, cwd, { record, messages });
       if (line) {
         if (added.length > 0) endGroups();
         rows.push(line);
@@ -45,7 +46,7 @@ export function answerParts(records, cwd, listed) {
     if (summary.length > 0) show(folded("Summary of the conversation so far", render(summary.join("\n\n"))));
     show(problemOf(record.info?.error));
   }
-  endGroups();
+  endGroups(true);
   return shown;
 }
 
@@ -64,9 +65,9 @@ function addedTexts(texts) {
   return folded(title, texts.map((text) => el("pre", { class: "plain" }, text)));
 }
 
-function row(part, cwd) {
-  if (part.type === "tool") return toolRow(part, cwd);
-  if (part.type === "reasoning") return thought(part);
+function row(part, cwd, lookup) {
+  if (part.type === "tool") return toolRow(part, cwd, lookup);
+  if (part.type === "reasoning") return thought(part, lookup);
   if (part.type === "patch" && Array.isArray(part.files) && part.files.length > 0) {
     const files = part.files.map((file) => shortPath(file, cwd)).join(", ");
     return el("div", { class: "row quiet" }, icon("pencil"), el("span", { class: "name" }, "changed"), el("span", { class: "what" }, files));
@@ -74,24 +75,31 @@ function row(part, cwd) {
   return null;
 }
 
-function thought(part) {
+function thought(part, lookup) {
   const took = duration((part.time?.end ?? Number.NaN) - (part.time?.start ?? Number.NaN));
   const line = [icon("thought"), el("span", { class: "name" }, "thinking"), el("span", { class: "what" }), el("span", { class: "took" }, took)];
-  if (typeof part.text !== "string" || part.text.trim() === "") return el("div", { class: "row quiet" }, line);
-  return el("details", { class: "tool" }, el("summary", { class: "row quiet" }, line, icon("chevron")), el("div", { class: "more prose" }, render(part.text)));
+  if (part.slim !== true && textOf(part) === "") return el("div", { class: "row quiet" }, line);
+  const shown = (whole) =>
+    textOf(whole) === "" ? el("p", { class: "muted" }, "The model did not say what it thought.") : el("div", { class: "prose" }, render(whole.text));
+  return opening(el("summary", { class: "row quiet" }, line, icon("chevron")), part, shown, lookup);
 }
 
-function rowGroup(rows) {
-  const hidden = rows.length > SHOWN_ROWS + 1 ? rows.splice(SHOWN_ROWS) : [];
+/** Lines in a box. Of many, only the first are shown; while the turn goes on, only the last. */
+function rowGroup(rows, isLive) {
+  const hiddenCount = rows.length > SHOWN_ROWS + 1 ? rows.length - SHOWN_ROWS : 0;
+  const hidden = isLive ? rows.splice(0, hiddenCount) : rows.splice(rows.length - hiddenCount);
   const group = el("div", { class: "rows" }, rows);
-  if (hidden.length > 0) {
-    const more = el("button", { class: "unfold", type: "button" }, `Show ${plural(hidden.length, "more step")}`);
-    more.addEventListener("click", () => {
-      more.replaceWith(...hidden);
-      (hidden[0].querySelector("summary") ?? hidden[0]).focus();
-    });
-    group.append(more);
-  }
+  if (hidden.length === 0) return group;
+  const more = el("button", { class: "unfold", type: "button" }, `Show ${plural(hidden.length, isLive ? "earlier step" : "more step")}`);
+  group.unfold = (hasFocus = false) => {
+    more.replaceWith(...hidden);
+    group.isUnfolded = true;
+    group.unfold = null;
+    if (hasFocus) (hidden[0].querySelector("summary") ?? hidden[0]).focus();
+  };
+  more.addEventListener("click", () => group.unfold?.(true));
+  if (isLive) group.prepend(more);
+  else group.append(more);
   return group;
 }
 
@@ -119,15 +127,6 @@ function blockOf(part) {
 
 function folded(title, content) {
   return el("details", { class: "folded" }, el("summary", {}, icon("chevron"), title), el("div", { class: "prose" }, content));
-}
-
-/** A file as a chip: its name, kind and size. */
-export function fileChip(part) {
-  const name = part.filename || lastSegment(part.source?.path) || (typeof part.url === "string" && !part.url.startsWith("data:") ? lastSegment(part.url) : "") || "file";
-  const size = part.byteSize ?? part.size;
-  const facts = [part.mime, part.width && part.height ? `${part.width} × ${part.height}` : "", bytes(size)].filter(Boolean);
-  const isImage = typeof part.mime === "string" && part.mime.startsWith("image/");
-  return el("span", { class: "file" }, icon(isImage ? "image" : "file"), el("span", { class: "file-name" }, name), el("span", { class: "file-facts" }, facts.join(" · ")));
 }
 
 /** What a person wrote, and what came with it. */
@@ -187,5 +186,5 @@ export function problemOf(error) {
 
 /** A line that stands out. */
 export function notice(picture, title, text) {
-  return el("div", { class: `notice ${picture}` }, icon(picture), el("div", {}, el("strong", {}, title), text ? el("p", {}, text) : null));
+  return el("div", { class: `notice ${picture}` }, icon(picture), el("div", {}, el("strong", {}, title), text ? el("p", {}, ...[text].flat()) : null));
 }

@@ -1,12 +1,16 @@
 // The list of sessions.
 
 import { ApiError, getSession, listSessions } from "./api.js";
-import { el, fill, icon } from "./dom.js";
-import { ago, day, fullTime, lastSegment, titleOf } from "./format.js";
+import { el, fill, icon, withCode } from "./dom.js";
+import { follow, pause } from "./follow.js";
+import { ago, fullTime, lastSegment, titleOf } from "./format.js";
+import { groups, renewed } from "./list.js";
 import { notice } from "./parts.js";
 
 /** How many titles are asked for at a time. */
 const MAX_ASKING = 2;
+/** How often the list is read again, in milliseconds. */
+const EVERY = 15_000;
 
 const view = {
   body: document.getElementById("sessions-body"),
@@ -23,23 +27,57 @@ let selected = null;
 export function search(text) {
   current?.stop.abort();
   inSight.disconnect();
-  current = { q: text.trim(), stop: new AbortController(), cursor: null, day: null, group: null, empty: true, loading: false, more: true, asking: 0, wanted: [] };
+  current = { q: text.trim(), stop: new AbortController(), sessions: [], links: new Map(), order: null, cursor: null, tag: null, notice: null, said: "ok", loading: false, more: true, asking: 0, wanted: [] };
   fill(view.notice);
   fill(view.list);
   atEnd.unobserve(view.foot);
   load(current);
 }
 
+/** Reads the newest sessions again and keeps the older ones that are shown. */
+export const refresh = follow(
+  async () => {
+    const list = current;
+    if (!list || list.loading) return true;
+    if (list.tag === null) {
+      await load(list);
+      return list.tag !== null;
+    }
+    for (const session of list.sessions) describe(list, session);
+    try {
+      const { tag, body } = await listSessions({ q: list.q }, list.stop.signal, list.tag);
+      if (list !== current || list.loading) return true;
+      renderNotice(list, body === null ? list.said : body.upstream);
+      if (body === null) return true;
+      list.tag = tag;
+      const before = list.sessions;
+      list.sessions = renewed(before, body);
+      // The cursor of the first page is the right one unless more than that page is shown.
+      if (list.sessions.length === body.sessions.length) list.cursor = body.cursor;
+      list.more = list.cursor !== null;
+      arrange(list);
+      renderFoot(list);
+      return true;
+    } catch (error) {
+      if (list !== current || error.name === "AbortError") return true;
+      if (!(error instanceof ApiError)) throw error;
+      renderNotice(list, "stale");
+      return false;
+    }
+  },
+  (failures) => Math.max(EVERY, pause(false, failures)),
+);
+
 /** Marks the session that is being read. */
 export function select(id) {
   selected = id;
-  for (const link of view.list.querySelectorAll("a.session")) mark(link);
+  for (const link of view.list.querySelectorAll("a.session")) mark(link, true);
 }
 
-function mark(link) {
+function mark(link, show) {
   if (link.dataset.id === selected) {
     link.setAttribute("aria-current", "page");
-    link.scrollIntoView({ block: "nearest" });
+    if (show) link.scrollIntoView({ block: "nearest" });
   } else {
     link.removeAttribute("aria-current");
   }
@@ -50,72 +88,107 @@ async function load(list) {
   list.loading = true;
   fill(view.foot, el("p", { class: "loading", role: "status" }, "Loading sessions…"));
   try {
-    const page = await listSessions({ cursor: list.cursor, q: list.q }, list.stop.signal);
+    const { tag, body } = await listSessions({ cursor: list.cursor, q: list.q }, list.stop.signal);
     if (list !== current) return;
-    list.cursor = page.cursor;
-    list.more = page.cursor !== null;
-    renderNotice(page.upstream);
-    for (const session of page.sessions) add(list, session);
-    fill(view.foot, foot(list));
-    if (list.more) {
-      atEnd.unobserve(view.foot);
-      atEnd.observe(view.foot);
-    }
+    const isFirst = list.tag === null;
+    list.tag ??= tag;
+    list.cursor = body.cursor;
+    list.more = body.cursor !== null;
+    const known = new Set(list.sessions.map(({ id }) => id));
+    list.sessions = [...list.sessions, ...body.sessions.filter(({ id }) => !known.has(id))];
+    arrange(list);
+    if (isFirst) view.list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+    renderNotice(list, body.upstream);
+    renderFoot(list);
   } catch (error) {
     if (list !== current || error.name === "AbortError") return;
     if (!(error instanceof ApiError)) throw error;
     const retry = el("button", { class: "button text", type: "button" }, "Try again");
     retry.addEventListener("click", () => load(list));
-    fill(view.foot, el("div", { class: "failure", role: "alert" }, notice("warning", "No list", error.message), retry));
+    fill(view.foot, el("div", { class: "failure", role: "alert" }, notice("warning", "No list", withCode(error.message)), retry));
   } finally {
     list.loading = false;
   }
 }
 
+function renderFoot(list) {
+  fill(view.foot, foot(list));
+  atEnd.unobserve(view.foot);
+  if (list.more) atEnd.observe(view.foot);
+}
+
 function foot(list) {
   if (list.more) return el("button", { class: "older", type: "button", onclick: () => load(list) }, "Load more sessions");
-  if (!list.empty) return null;
+  // With OpenCode missing, nobody knows whether there are any.
+  if (list.sessions.length > 0 || list.said !== "ok") return null;
   const text = list.q ? "No session mentions that." : "There are no sessions yet.";
   return el("div", { class: "empty" }, icon(list.q ? "search" : "list"), el("p", {}, text));
 }
 
-function renderNotice(upstream) {
-  if (upstream === undefined || upstream === "ok") {
+const NOTICES = {
+  unavailable: ["OpenCode does not answer", "Only stored sessions are listed."],
+  login_refused: ["OpenCode refused the login", "Start turnkeep with `OPENCODE_SERVER_PASSWORD` set."],
+  stale: ["Not up to date", "turnkeep does not answer. Is it still running?"],
+  failed: ["OpenCode's list cannot be read", "Only stored sessions are listed."],
+};
+
+/** Says what is amiss: with OpenCode, or with this list, which is `stale` then. */
+function renderNotice(list, word = "ok") {
+  if (word !== "stale") list.said = word;
+  if (word === list.notice) return;
+  list.notice = word;
+  if (word === "ok") {
     fill(view.notice);
     return;
   }
-  const retry = el("button", { class: "button text", type: "button" }, "Try again");
-  retry.addEventListener("click", () => search(current.q));
-  const why = upstream === "unavailable" ? "OpenCode does not answer" : "OpenCode's list cannot be read";
-  fill(view.notice, notice("warning", why, "Only stored sessions are listed."), retry);
+  const [title, text] = NOTICES[word] ?? NOTICES.failed;
+  // A login that was refused once is refused until turnkeep or OpenCode is started anew.
+  const retry = word === "login_refused" ? null : el("button", { class: "button text", type: "button" }, "Try again");
+  retry?.addEventListener("click", () => search(list.q));
+  fill(view.notice, notice("warning", title, withCode(text)), retry);
 }
 
-function add(list, session) {
-  const heading = day(session.updatedAt);
-  if (list.day !== heading) {
-    list.day = heading;
-    list.group = el("ul");
-    view.list.append(el("h2", {}, heading), list.group);
+/** Shows the sessions in their groups. Lines that stay are the same elements as before. */
+function arrange(list) {
+  const grouped = groups(list.sessions);
+  for (const session of list.sessions) describe(list, session);
+  const order = JSON.stringify(grouped.map(({ heading, sessions }) => [heading, sessions.map(({ id }) => id)]));
+  if (order === list.order) return;
+  list.order = order;
+  const [focused, place] = [document.activeElement, view.body.scrollTop];
+  const line = ({ id }) => el("li", {}, list.links.get(id).link);
+  fill(
+    view.list,
+    grouped.flatMap(({ heading, sessions }) => [el("h2", {}, heading), el("ul", {}, sessions.map(line))]),
+  );
+  view.body.scrollTop = place;
+  if (focused !== document.activeElement && view.list.contains(focused)) focused.focus({ preventScroll: true });
+}
+
+/** Makes the line of a session, or brings it up to date. */
+function describe(list, session) {
+  let line = list.links.get(session.id);
+  if (!line) {
+    const link = el("a", { class: "session", href: `#/session/${encodeURIComponent(session.id)}` });
+    link.dataset.id = session.id;
+    line = { link, print: null };
+    list.links.set(session.id, line);
+    mark(link, false);
+    if (!session.title && session.state === "ok") inSight.observe(link);
   }
-  list.empty = false;
-  const link = el("a", { class: "session", href: `#/session/${encodeURIComponent(session.id)}` });
-  link.dataset.id = session.id;
-  describe(link, session);
-  list.group.append(el("li", {}, link));
-  mark(link);
-  if (!session.title && session.state === "ok") inSight.observe(link);
-}
-
-function describe(link, session) {
+  const when = ago(session.updatedAt);
+  const print = JSON.stringify([session, when]);
+  if (print === line.print) return;
+  line.print = print;
   const folder = lastSegment(session.cwd);
   const title = titleOf(session);
   fill(
-    link,
+    line.link,
     el("span", { class: title ? "title" : "title id", title: title ? null : session.id }, title || session.id),
     el(
       "span",
       { class: "meta" },
-      el("time", { title: fullTime(session.updatedAt) }, ago(session.updatedAt)),
+      when ? el("time", { title: fullTime(session.updatedAt) }, when) : null,
       folder ? el("span", { class: "folder", title: session.cwd }, folder) : null,
       session.parentID ? el("span", { title: `Continues ${session.parentID}` }, "branch") : null,
       session.blank ? el("span", {}, "empty") : null,
@@ -149,7 +222,11 @@ async function askForTitles(list) {
     const link = list.wanted.shift();
     list.asking += 1;
     getSession(link.dataset.id, list.stop.signal)
-      .then((session) => describe(link, session))
+      .then((session) => {
+        if (list !== current) return;
+        list.sessions = list.sessions.map((known) => (known.id === session.id ? { ...session, updatedAt: known.updatedAt } : known));
+        describe(list, list.sessions.find(({ id }) => id === session.id) ?? session);
+      })
       .catch((error) => {
         if (!(error instanceof ApiError) && error.name !== "AbortError") throw error;
       })

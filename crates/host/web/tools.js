@@ -1,7 +1,11 @@
-// Tool calls, one line each, with what a slim page still knows of them.
+// Tool calls, one line each. What a page leaves out of them is looked up when they are opened.
 
 import { el, icon } from "./dom.js";
-import { duration, shortPath } from "./format.js";
+import { bytes, duration, lastSegment, shortPath } from "./format.js";
+import { longText, opening } from "./opened.js";
+
+/** Longer values of a call's input get a box of their own. */
+const MAX_INLINE = 300;
 
 // What a tool is about, by the picture and by the input that says it best.
 const KINDS = [
@@ -46,7 +50,7 @@ export function counts(additions, deletions) {
 }
 
 /** A tool call as a line that opens. */
-export function toolRow(part, cwd) {
+export function toolRow(part, cwd, lookup) {
   const state = part.state ?? {};
   const name = typeof part.tool === "string" ? part.tool : "tool";
   const status = typeof state.status === "string" ? state.status : "";
@@ -63,26 +67,45 @@ export function toolRow(part, cwd) {
     el("span", { class: "took" }, took),
     icon("chevron"),
   );
-  return el("details", { class: "tool" }, summary, details(part, cwd));
+  return opening(summary, part, (whole) => callDetails(whole, cwd), lookup);
 }
 
-function details(part, cwd) {
+/** What a call was given and what came of it. */
+export function callDetails(part, cwd) {
   const state = part.state ?? {};
+  const metadata = state.metadata ?? {};
   const rows = [];
-  const row = (key, ...value) => rows.push(el("dt", {}, key), el("dd", {}, ...value));
+  const row = (key, ...value) => rows.push(el("dt", {}, key), el("dd", {}, ...value.flat()));
+  const input = state.input ?? {};
   const title = typeof state.title === "string" ? state.title : "";
-  if (title !== "" && title !== headline(part, cwd)) row("title", title);
-  for (const [key, value] of Object.entries(state.input ?? {})) {
-    row(key, el("code", {}, typeof value === "string" ? value : JSON.stringify(value)));
+  const said = [headline(part, cwd), ...Object.values(input)];
+  if (title !== "" && !said.includes(title)) row("title", title);
+  if (typeof input === "object") {
+    for (const [key, value] of Object.entries(input)) row(key, valueOf(value, key));
+  } else row("input", valueOf(input, "input"));
+  for (const file of Array.isArray(metadata.files) ? metadata.files : []) {
+    row("file", el("code", {}, shortPath(file?.relativePath ?? file?.filePath ?? file?.path, cwd)), " ", counts(file?.additions, file?.deletions) ?? "");
   }
-  for (const file of state.metadata?.files ?? []) {
-    row("file", el("code", {}, shortPath(file.relativePath ?? file.filePath ?? file.path, cwd)), " ", counts(file.additions, file.deletions));
-  }
-  const child = state.metadata?.sessionId ?? part.metadata?.sessionId;
+  if (typeof metadata.diff === "string" && metadata.diff !== "") row("change", longText(metadata.diff, "Change"));
+  const child = metadata.sessionId ?? part.metadata?.sessionId;
   if (typeof child === "string") row("session", el("a", { href: `#/session/${encodeURIComponent(child)}` }, child));
-  if (typeof state.error === "string") row("error", el("pre", {}, state.error));
-  if (typeof state.output === "string") row("output", el("pre", { tabindex: "0" }, state.output));
-  const body = rows.length > 0 ? el("dl", {}, rows) : el("p", { class: "muted" }, "Nothing more is known of this call.");
-  const left = state.output === undefined && state.status === "completed";
-  return el("div", { class: "more" }, body, left ? el("p", { class: "muted" }, "The output is not part of a turn page.") : null);
+  if (typeof state.error === "string" && state.error !== "") row("error", el("div", { class: "went-wrong" }, longText(state.error, "Error")));
+  if (typeof state.output === "string") row("output", state.output === "" ? el("span", { class: "muted" }, "nothing") : longText(state.output, "Output"));
+  const attached = Array.isArray(state.attachments) ? state.attachments.filter((file) => file !== null && typeof file === "object") : [];
+  if (attached.length > 0) row("files", attached.map(fileChip));
+  return rows.length > 0 ? el("dl", {}, rows) : el("p", { class: "muted" }, "Nothing more is known of this call.");
+}
+
+function valueOf(value, key) {
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
+  return text.length > MAX_INLINE || text.includes("\n") ? longText(text, key) : el("code", {}, text);
+}
+
+/** A file as a chip: its name, kind and size. */
+export function fileChip(part) {
+  const name = part.filename || lastSegment(part.source?.path) || (typeof part.url === "string" && !part.url.startsWith("data:") ? lastSegment(part.url) : "") || "file";
+  const size = part.byteSize ?? part.size;
+  const facts = [part.mime, part.width && part.height ? `${part.width} × ${part.height}` : "", bytes(size)].filter(Boolean);
+  const isImage = typeof part.mime === "string" && part.mime.startsWith("image/");
+  return el("span", { class: "file" }, icon(isImage ? "image" : "file"), el("span", { class: "file-name" }, name), el("span", { class: "file-facts" }, facts.join(" · ")));
 }

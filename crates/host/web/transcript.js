@@ -1,19 +1,22 @@
-// One session: its last turns first, older ones as the reader scrolls up.
+// One session: its last turns first, older ones as the reader scrolls up, newer ones as they come.
 
-import { ApiError, getSession, getTurns } from "./api.js";
-import { el, fill, icon } from "./dom.js";
-import { ago, count, duration, fullTime, lastSegment, moment, titleOf } from "./format.js";
-import { answerParts, diffList, notice, promptParts } from "./parts.js";
-import { summarize, toTurns } from "./turns.js";
+import { ApiError, getMessage, getSession, getTurns } from "./api.js";
+import { el, fill, icon, withCode } from "./dom.js";
+import { follow, pause } from "./follow.js";
+import { ago, fullTime, lastSegment, titleOf } from "./format.js";
+import { notice } from "./parts.js";
+import { foldTall, replaceTurn, turnElement } from "./turn.js";
+import { isOpen, joinNewer, joinOlder, recordsOf, summarize, toTurns } from "./turns.js";
+import { WholeMessages } from "./whole.js";
 
 const FIRST_TURNS = 3;
 const OLDER_TURNS = 4;
-/** Prompts taller than this many pixels are folded. */
-const TALL_PROMPT = 360;
-/** How often an unfinished answer is asked for again, in milliseconds. */
-const FOLLOW_EVERY = 4000;
+/** How many turns to look back for those that are shown, when a lot was said in the meantime. */
+const MISSED_TURNS = 10;
 /** A reader this near to the end stays there when something is added. */
 const NEAR_END = 80;
+/** How often to say anew how long ago things were, in milliseconds. */
+const CLOCK = 30_000;
 
 const view = {
   head: document.getElementById("transcript-head"),
@@ -21,6 +24,7 @@ const view = {
   top: document.getElementById("transcript-top"),
   turns: document.getElementById("turns"),
   end: document.getElementById("transcript-end"),
+  news: document.getElementById("transcript-news"),
 };
 
 /** The session that is shown; a new one for each, so that late answers find the old one gone. */
@@ -31,29 +35,33 @@ export function open(id) {
   current?.stop.abort();
   observer.disconnect();
   view.head.hidden = id === null;
+  view.news.hidden = true;
   fill(view.turns);
   fill(view.top);
   fill(view.end);
+  document.title = "turnkeep";
   if (id === null) {
     current = null;
-    document.title = "turnkeep";
     fill(view.end, el("div", { class: "empty" }, icon("list"), el("p", {}, "Choose a session to read it.")));
     return;
   }
-  current = { id, stop: new AbortController(), session: null, turns: [], cursor: null, newest: null, loading: false };
-  document.title = "turnkeep";
+  const stop = new AbortController();
+  const messages = new WholeMessages((message) => getMessage(id, message, stop.signal));
+  current = { id, stop, messages, session: null, turns: [], cursor: null, tag: null, isLoading: false, trouble: null };
   renderHead(current);
-  loadNewest(current);
-  loadSession(current);
+  refresh();
 }
 
-/** Reads the newest turns again and keeps the older ones that are shown. */
-export function refresh() {
-  if (current && !current.loading) {
-    loadSession(current);
-    loadNewest(current);
-  }
-}
+/** Reads the newest turns, keeps the older ones that are shown, and goes on to do so. */
+export const refresh = follow(
+  async () => {
+    if (!current || current.isLoading) return true;
+    const shown = current;
+    if (shown.session === null) loadSession(shown);
+    return await loadNewest(shown);
+  },
+  (failures) => pause(current !== null && isOpen(current.turns), failures),
+);
 
 async function loadSession(shown) {
   try {
@@ -62,65 +70,93 @@ async function loadSession(shown) {
     const changed = shown.session?.cwd !== session.cwd;
     shown.session = session;
     renderHead(shown);
-    if (shown.newest !== null) renderEnd(shown);
-    if (changed) rerender(shown);
+    if (shown.tag !== null) renderEnd(shown);
+    if (changed) keepPlace(() => arrange(shown, shown.turns, { anew: true }));
   } catch (error) {
     // The turns say what is wrong; the head does without.
     if (!(error instanceof ApiError) && error.name !== "AbortError") throw error;
   }
 }
 
+/** Promises whether there was an answer. */
 async function loadNewest(shown) {
-  shown.loading = true;
-  const first = shown.turns.length === 0;
-  if (first) fill(view.top, status("Loading the last turns…"));
+  shown.isLoading = true;
+  const isFirst = shown.tag === null;
+  if (isFirst && shown.trouble === null) fill(view.top, status("Loading the last turns…"));
   try {
-    const page = await getTurns(shown.id, { turns: FIRST_TURNS }, shown.stop.signal);
-    if (shown !== current) return;
-    const text = JSON.stringify(page);
-    if (text === shown.newest) return;
-    shown.newest = text;
-    const wasAtEnd = isAtEnd();
-    const newest = toTurns(page.records);
-    const overlap = shown.turns.findIndex((turn) => turn.id === newest[0]?.id);
-    if (overlap >= 0) {
-      for (const turn of shown.turns.splice(overlap)) turn.element.remove();
-      add(shown, newest, "end");
-    } else {
-      fill(view.turns);
-      shown.turns = [];
-      shown.cursor = page.cursor;
-      add(shown, newest, "end");
+    const { tag, body } = await getTurns(shown.id, { turns: FIRST_TURNS }, shown.stop.signal, shown.tag);
+    if (shown !== current) return true;
+    const hadTrouble = shown.trouble !== null;
+    shown.trouble = null;
+    if (body === null) {
+      if (hadTrouble) renderEnd(shown);
+      return true;
     }
+    const [page, turns] = await joined(shown, body);
+    if (shown !== current) return true;
+    const isAtEnd = isFirst || nearEnd();
+    const before = shown.turns.at(-1);
+    shown.tag = tag;
+    if (page) shown.cursor = page.cursor;
+    arrange(shown, turns);
     renderTop(shown);
     renderEnd(shown);
-    if (first || wasAtEnd) view.body.scrollTop = view.body.scrollHeight;
-    if (first) observer.observe(view.top);
+    if (isAtEnd) scrollToEnd();
+    else if (shown.turns.at(-1)?.print !== before?.print) view.news.hidden = false;
+    if (isFirst) observer.observe(view.top);
+    else loadSession(shown);
+    return true;
   } catch (error) {
-    fail(shown, error, first ? view.end : view.top, () => loadNewest(shown));
-    if (first) fill(view.top);
+    if (shown !== current || error.name === "AbortError") return true;
+    if (!(error instanceof ApiError)) throw error;
+    const isNew = shown.trouble?.message !== error.message;
+    shown.trouble = error;
+    if (!isFirst) renderEnd(shown);
+    else if (isNew) {
+      fill(view.top);
+      fail(error, view.end, () => {
+        shown.trouble = null;
+        refresh();
+      });
+    }
+    return false;
   } finally {
-    shown.loading = false;
+    shown.isLoading = false;
   }
 }
 
+/**
+ * The turns to show now that the newest page is this one, and the page whose cursor leads to what
+ * is older than them, unless that stays as it is.
+ */
+async function joined(shown, newest) {
+  if (shown.turns.length === 0) return [newest, toTurns(newest.records)];
+  const turns = joinNewer(shown.turns, toTurns(newest.records));
+  if (turns !== null) return [null, turns];
+  const { body } = await getTurns(shown.id, { turns: MISSED_TURNS }, shown.stop.signal);
+  const more = joinNewer(shown.turns, toTurns(body.records));
+  return more === null ? [body, toTurns(body.records)] : [null, more];
+}
+
 async function loadOlder(shown) {
-  if (shown.loading || shown.cursor === null) return;
-  shown.loading = true;
+  if (shown.isLoading || shown.cursor === null) return;
+  shown.isLoading = true;
   fill(view.top, status("Loading older turns…"));
   try {
-    const page = await getTurns(shown.id, { turns: OLDER_TURNS, before: shown.cursor }, shown.stop.signal);
+    const { body } = await getTurns(shown.id, { turns: OLDER_TURNS, before: shown.cursor }, shown.stop.signal);
     if (shown !== current) return;
-    shown.cursor = page.cursor;
+    shown.cursor = body.cursor;
     keepPlace(() => {
-      add(shown, toTurns(page.records), "start");
+      arrange(shown, joinOlder(toTurns(body.records), shown.turns));
       renderTop(shown);
     });
   } catch (error) {
-    fail(shown, error, view.top, () => loadOlder(shown));
+    if (shown !== current || error.name === "AbortError") return;
+    if (!(error instanceof ApiError)) throw error;
+    fail(error, view.top, () => loadOlder(shown));
     return;
   } finally {
-    shown.loading = false;
+    shown.isLoading = false;
   }
   // Still in sight, so the observer will not tell.
   observer.unobserve(view.top);
@@ -134,9 +170,19 @@ const observer = new IntersectionObserver(
   { root: view.body, rootMargin: "240px 0px 0px 0px" },
 );
 
-function isAtEnd() {
+function nearEnd() {
   return view.body.scrollHeight - view.body.scrollTop - view.body.clientHeight < NEAR_END;
 }
+
+function scrollToEnd() {
+  view.body.scrollTop = view.body.scrollHeight;
+  view.news.hidden = true;
+}
+
+view.news.addEventListener("click", scrollToEnd);
+view.body.addEventListener("scroll", () => {
+  if (!view.news.hidden && nearEnd()) view.news.hidden = true;
+});
 
 /** Changes what stands above the reader's place, and leaves the place where it is. */
 function keepPlace(change) {
@@ -145,68 +191,33 @@ function keepPlace(change) {
   view.body.scrollTop = view.body.scrollHeight - fromEnd;
 }
 
-function add(shown, turns, where) {
-  for (const turn of turns) turn.element = turnElement(turn, shown.session?.cwd);
-  const elements = turns.map((turn) => turn.element);
-  if (where === "start") {
-    view.turns.prepend(...elements);
-    shown.turns.unshift(...turns);
-  } else {
-    view.turns.append(...elements);
-    shown.turns.push(...turns);
+/** Shows these turns; only those that changed are made again, or all of them when asked to. */
+function arrange(shown, turns, { anew = false } = {}) {
+  const before = new Map(shown.turns.map((turn) => [turn.id, turn]));
+  const isLive = isOpen(turns);
+  for (const turn of turns) {
+    const old = before.get(turn.id);
+    turn.print = JSON.stringify([isLive && turn === turns.at(-1), recordsOf(turn)]);
+    turn.element = old?.print === turn.print && !anew ? old.element : make(shown, turn, isLive && turn === turns.at(-1));
+    before.delete(turn.id);
+    if (old && turn.element !== old.element) replaceTurn(old.element, turn.element, anew);
   }
-  for (const element of elements) foldTall(element);
-}
-
-/** Shows the turns again, now that the session's directory is known and paths can be shortened. */
-function rerender(shown) {
-  keepPlace(() => {
-    const turns = shown.turns.splice(0);
-    fill(view.turns);
-    add(shown, turns, "end");
+  for (const { element } of before.values()) element.remove();
+  const added = [];
+  turns.forEach(({ element }, at) => {
+    if (element.isConnected) return;
+    if (at === 0) view.turns.prepend(element);
+    else turns[at - 1].element.after(element);
+    added.push(element);
   });
+  shown.turns = turns;
+  added.forEach(foldTall);
 }
 
-function turnElement(turn, cwd) {
-  const facts = summarize(turn);
-  const answers = answerParts(turn.rest, cwd, facts.diffs.length > 0);
-  const created = turn.prompt?.info?.time?.created;
-  return el(
-    "article",
-    { class: "turn", "aria-label": created ? `Turn of ${moment(created)}` : "Turn" },
-    turn.prompt
-      ? el(
-          "section",
-          { class: "prompt", "aria-label": "Prompt" },
-          el("header", {}, el("span", { class: "who" }, "Prompt"), el("time", { title: fullTime(created) }, moment(created))),
-          el("div", { class: "prompt-body" }, promptParts(turn.prompt)),
-        )
-      : null,
-    answers.length > 0 ? el("section", { class: "answer", "aria-label": "Answer" }, answers) : null,
-    el("footer", {}, diffList(facts.diffs, cwd), factLine(facts)),
-  );
-}
-
-function factLine(facts) {
-  const said = [
-    facts.model,
-    duration(facts.duration),
-    facts.output > 0 ? `${count(facts.output)} tokens out` : "",
-    facts.cost > 0 ? `$${facts.cost.toFixed(facts.cost < 0.1 ? 4 : 2)}` : "",
-  ].filter(Boolean);
-  return said.length > 0 ? el("p", { class: "facts" }, said.join(" · ")) : null;
-}
-
-function foldTall(element) {
-  const body = element.querySelector(".prompt-body");
-  if (!body || body.scrollHeight <= TALL_PROMPT + 80) return;
-  body.classList.add("tall");
-  const more = el("button", { class: "unfold", type: "button" }, "Show the whole prompt");
-  more.addEventListener("click", () => {
-    body.classList.remove("tall");
-    more.remove();
-  });
-  body.after(more);
+function make(shown, turn, isLive) {
+  const element = turnElement(turn, { cwd: shown.session?.cwd, isLive, messages: shown.messages });
+  element.promptPrint = JSON.stringify(turn.prompt);
+  return element;
 }
 
 function renderHead(shown) {
@@ -216,7 +227,7 @@ function renderHead(shown) {
   const facts = session
     ? [
         session.cwd ? el("span", { title: session.cwd }, lastSegment(session.cwd)) : null,
-        el("span", { title: fullTime(session.updatedAt) }, session.updatedAt ? `changed ${ago(session.updatedAt)}` : ""),
+        timeOf(session),
         el("span", {}, session.source === "store" ? "session log" : "OpenCode"),
         typeof session.eventCount === "number" ? el("span", {}, `${session.eventCount} events`) : null,
         session.state === "ok" ? null : el("span", { class: `badge ${session.state}` }, session.state),
@@ -237,36 +248,39 @@ function renderTop(shown) {
 }
 
 function renderEnd(shown) {
-  const { session } = shown;
-  if (session && session.state !== "ok") {
+  const { session, trouble } = shown;
+  if (trouble !== null) {
+    fill(view.end, el("p", { class: "note open", role: "status" }, icon("warning"), el("span", {}, "Not up to date. ", withCode(trouble.message))));
+  } else if (session && session.state !== "ok") {
     fill(view.end, notice("warning", "This session cannot be shown as it is", session.reason ? `${session.reason[0].toUpperCase()}${session.reason.slice(1)}.` : ""));
-    return;
-  }
-  if (shown.turns.length === 0) {
+  } else if (shown.turns.length === 0) {
     fill(view.end, el("div", { class: "empty" }, icon("list"), el("p", {}, "Nothing was said in this session yet.")));
-    return;
-  }
-  fill(view.end, isOpen(shown) ? el("p", { class: "note open" }, "The last answer has no end: it is being written, or was cut off.") : null);
+  } else if (isOpen(shown.turns)) {
+    const text = summarize(shown.turns.at(-1)).open ? "The last answer has no end: it is being written, or was cut off." : "There is no answer yet.";
+    fill(view.end, el("p", { class: "note open" }, text));
+  } else fill(view.end);
 }
 
-function isOpen(shown) {
-  return shown.turns.length > 0 && summarize(shown.turns.at(-1)).open;
+/** When something last happened. The time of a file says when it was copied at best. */
+function timeOf(session) {
+  const known = session.updatedAtEstimated
+    ? [[session.lastPromptAt, "last prompt"], [session.createdAt, "started"]]
+    : [[session.updatedAt, "changed"]];
+  const [time, what] = known.find(([time]) => typeof time === "number") ?? [];
+  return el("span", { title: fullTime(time) }, typeof time === "number" ? `${what} ${ago(time)}` : "");
 }
 
-// Until the host sends events, an answer that is being written is asked for again.
 setInterval(() => {
-  if (current && isOpen(current) && document.visibilityState === "visible") refresh();
-}, FOLLOW_EVERY);
+  if (current?.session && document.visibilityState === "visible") renderHead(current);
+}, CLOCK);
 
-function fail(shown, error, place, again) {
-  if (shown !== current || error.name === "AbortError") return;
-  if (!(error instanceof ApiError)) throw error;
-  const retry = el("button", { class: "button text", type: "button" }, "Try again");
-  retry.addEventListener("click", () => {
+function fail(error, place, again) {
+  const retry = error.isLasting ? null : el("button", { class: "button text", type: "button" }, "Try again");
+  retry?.addEventListener("click", () => {
     fill(place);
     again();
   });
-  fill(place, el("div", { class: "failure", role: "alert" }, notice("warning", "Not loaded", error.message), retry));
+  fill(place, el("div", { class: "failure", role: "alert" }, notice("warning", "Not loaded", withCode(error.message)), retry));
 }
 
 function status(text) {

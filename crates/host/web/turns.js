@@ -24,6 +24,40 @@ export function toTurns(records) {
   return turns;
 }
 
+/**
+ * The turns that are shown and the newest ones as one list; `null` when there is a gap in between.
+ * A page may begin in the middle of a turn, and a turn that is shown may begin there too.
+ */
+export function joinNewer(shown, newest) {
+  const [first, ...later] = newest;
+  if (first === undefined || shown.length === 0) return newest;
+  const at = shown.findIndex((turn) => recordsOf(turn).some((record) => record.info?.id === first.id));
+  if (at < 0) return null;
+  const old = shown[at];
+  if (first.prompt || old.id === first.id) return [...shown.slice(0, at), ...newest];
+  const kept = old.rest.slice(0, old.rest.findIndex((record) => record.info?.id === first.id));
+  return [...shown.slice(0, at), { ...old, rest: [...kept, ...first.rest] }, ...later];
+}
+
+/** Older turns and the turns that are shown, which go on right behind them. */
+export function joinOlder(older, shown) {
+  const [first, ...later] = shown;
+  if (older.length === 0 || first === undefined || first.prompt) return [...older, ...shown];
+  const last = older.at(-1);
+  return [...older.slice(0, -1), { ...last, rest: [...last.rest, ...first.rest] }, ...later];
+}
+
+/** The records of a turn, old to new. */
+export function recordsOf(turn) {
+  return turn.prompt ? [turn.prompt, ...turn.rest] : turn.rest;
+}
+
+/** Whether more is to come at the end of these turns, as far as can be told. */
+export function isOpen(turns) {
+  const last = turns.at(-1);
+  return last !== undefined && (summarize(last).open || (last.prompt !== null && last.rest.length === 0));
+}
+
 /** What there is to say at the end of a turn. */
 export function summarize(turn) {
   const answers = turn.rest.filter((record) => record.info?.role === "assistant");

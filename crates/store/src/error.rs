@@ -201,6 +201,9 @@ macro_rules! operation_error {
         }
 
         impl $name {
+            /// The words that [`kind`](Self::kind) may give.
+            pub const KINDS: &'static [&'static str] = &[$($kind),+];
+
             /// The stable word for what went wrong.
             #[must_use]
             pub fn kind(&self) -> &'static str {
@@ -329,7 +332,7 @@ pub struct CloseError {
 
 /// Why flushing a whole store failed: everything that did, after everything was tried.
 #[derive(Debug, Error)]
-#[error("{} of the open sessions could not be flushed: {}", failures.len(), summary(failures))]
+#[error("session store flush failed for {} of the open sessions: {}", failures.len(), summary(failures))]
 pub struct FlushStoreError {
     /// Which sessions, and why.
     pub failures: Vec<(SessionId, FlushError)>,

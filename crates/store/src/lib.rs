@@ -7,7 +7,10 @@
 //! |---|---|
 //! | [`SessionStore`], [`SessionHandle`] | the seam that programs are written against |
 //! | [`jsonl`] | sessions as files below one directory, in the format of DSH |
+//! | `sqlite` | with the feature of this name: sessions in one SQLite database |
+//! | [`memory`] | sessions that end with the process, for tests and demonstrations |
 //! | [`error`] | what can go wrong, one enum per operation |
+//! | `contract` | with the feature of this name: the tests that every backend passes |
 //!
 //! ```
 //! use turnkeep_log::{EventDraft, Seq, SessionHeader, SessionId, json::JsonText};
@@ -41,9 +44,21 @@
 //! # }
 //! ```
 
+/// The examples of the project's README, which must compile and hold.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+#[cfg(feature = "contract")]
+pub mod contract;
 pub mod error;
 pub mod jsonl;
+pub mod memory;
 mod seam;
+mod segment;
+mod shell;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 pub use seam::{
     Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionList,

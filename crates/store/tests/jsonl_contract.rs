@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
 
-mod contract;
 mod support;
 
 use std::sync::Arc;
 
-use contract::Backend;
 use support::disk::Disk;
-use turnkeep_store::{SessionStore, jsonl::Encoding};
+use turnkeep_store::{SessionStore, contract::Backend, contract_suite, jsonl::Encoding};
 
 struct Zstd(Disk);
 

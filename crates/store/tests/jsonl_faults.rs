@@ -96,6 +96,7 @@ async fn what_cannot_be_taken_back_poisons_the_handle() {
             faults.inject(step, LOG, 0, times, Effect::Fail(ErrorKind::Other));
             let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
             assert_eq!(error.kind(), "poisoned", "{error}");
+            assert!(error.to_string().contains("failed to roll back append to \""), "{error}");
             faults.assert_spent();
             let error = writer.append(batch(3, 1), &never()).await.unwrap_err();
             assert_eq!(error.kind(), "poisoned");
@@ -143,7 +144,15 @@ async fn an_append_is_written_checked_and_synced() {
         append(&*writer, 3, 2).await;
         faults.clear_log();
         append(&*writer, 5, 2).await;
-        let expected = [Op::FileStat, Op::Stat, Op::ReadAt, Op::Append, Op::FileStat, Op::SyncData];
+        let expected = [
+            Op::FileStat,
+            Op::Stat,
+            Op::ReadDir,
+            Op::ReadAt,
+            Op::Append,
+            Op::FileStat,
+            Op::SyncData,
+        ];
         assert_eq!(faults.ops(""), expected);
     }
 }
@@ -357,7 +366,7 @@ async fn a_store_flush_reports_every_failure_and_tries_every_handle() {
         let error = store.flush(&never()).await.unwrap_err();
         let failed: Vec<_> = error.failures.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(failed, ["a", "c"]);
-        assert!(error.to_string().contains("could not be flushed"));
+        assert!(error.to_string().contains("session store flush failed"));
         assert!(disk.store().stat(&id("b"), &never()).await.unwrap().is_some());
         store.flush(&never()).await.unwrap();
         for handle in handles {

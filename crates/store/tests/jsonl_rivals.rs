@@ -39,6 +39,24 @@ async fn a_log_that_appears_meanwhile_is_not_replaced() {
 }
 
 #[tokio::test]
+async fn a_session_that_a_newer_harness_took_over_is_not_written_any_more() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        let store = disk.store();
+        let handle = create(&store, "s").await;
+        append(&*handle, 0, 2).await;
+        let ours = disk.bytes("s");
+        let later =
+            disk.log("s").with_file_name(disk.log_name().replace("session.", "session.v3."));
+        fs::write(later, "theirs").unwrap();
+        let error = handle.append(batch(2, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "ownership_lost", "{error}");
+        assert!(error.to_string().contains("log format v3"), "{error}");
+        assert_eq!(disk.bytes("s"), ours);
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_appears_in_another_project_is_not_made_twice() {
     for encoding in BOTH {
         let disk = Disk::new(encoding);

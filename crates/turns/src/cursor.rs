@@ -136,7 +136,8 @@ pub fn decode_seq(cursor: &str) -> Option<Seq> {
     json.get("seq")?.as_natural().map(Seq)
 }
 
-fn non_empty(value: Json<'_>) -> Option<String> {
+/// The text of a string with something in it.
+pub(crate) fn non_empty(value: Json<'_>) -> Option<String> {
     if value.kind() != Kind::String {
         return None;
     }

@@ -1,28 +1,44 @@
-//! What can go wrong with a turn page, and what a client is told about it.
+//! What can go wrong, and what a client is told about it: one enum per operation.
+//!
+//! Each has the same three ways out: `kind`, a stable name; `status`, the HTTP status; `body`, the
+//! exact JSON that goes with it, `{"error":…}` with a `code` where clients expect one. The texts
+//! are what existing clients look for, and nothing that came from a source or from the client is
+//! ever repeated in them.
+
+mod changes;
+mod message;
+mod reconcile;
+
+#[cfg(test)]
+mod tests;
 
 use turnkeep_log::json::write_str;
 
+pub use self::{changes::ChangesError, message::MessageError, reconcile::ReconcileError};
+
+/// Status, text, and code if there is one.
+type Answer = (u16, &'static str, Option<&'static str>);
+
 /// Why there is no turn page.
 ///
-/// One table for all of it: [`kind`](Self::kind) is the stable name, [`status`](Self::status) the
-/// HTTP status, [`body`](Self::body) the JSON that goes with it. The texts in the bodies are what
-/// existing clients look for; nothing that came from the source is ever repeated in them.
+/// All that reads the rows of a session can fail in these ways, so this is the error of
+/// [`crate::page`] as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum TurnPageError {
     /// The session id is empty or longer than 512 UTF-16 units.
     #[error("the session id is empty or too long, ask with the id as the session list has it")]
     BadSession,
     /// `turns` is not an integer from 1 to 10.
-    #[error("`turns` is no integer from 1 to 10, leave it out for 3")]
+    #[error("`turns` must be a whole number from 1 to 10; the default is 3")]
     BadTurns,
     /// `scanLimit` is not an integer from 10 to 200.
-    #[error("`scanLimit` is no integer from 10 to 200, leave it out for the default")]
+    #[error("`scanLimit` must be a whole number from 10 to 200; the default is 100")]
     BadScanLimit,
     /// The cursor is malformed or oversized, the source refused it, or what it points to is gone.
-    #[error("the cursor is of no use any more, read the newest turns again without one")]
+    #[error("the cursor is malformed or out of date; ask again without it for the newest turns")]
     InvalidCursor,
     /// There is no such session.
-    #[error("no such session, list the sessions again")]
+    #[error("no such session; list the sessions again")]
     SessionNotFound,
     /// More pages would have to be read than one request may.
     #[error("too many pages to scan for one turn page, ask for fewer turns or a larger scan limit")]
@@ -40,13 +56,15 @@ pub enum TurnPageError {
     #[error("the source sent a row without an id, see what is wrong with the session there")]
     MissingId,
     /// The source failed, or what it sent makes no sense.
-    #[error("the source failed or sent no page, see its log and try again")]
+    #[error(
+        "the OpenCode server failed, refused the login, or sent no page; see its log and ours, and try again"
+    )]
     Upstream,
     /// The source is not there, or not yet.
-    #[error("the source does not answer, try again when it is up")]
+    #[error("the OpenCode server does not answer; try again when it is up")]
     Unavailable,
     /// The time that a request has ran out.
-    #[error("the source took too long, try again")]
+    #[error("the OpenCode server took too long; try again")]
     TimedOut,
     /// The scan was driven wrongly: a bug on this side.
     #[error("a turn scan was fed or ended out of order, please report this")]
@@ -85,18 +103,11 @@ impl TurnPageError {
     #[must_use]
     pub fn body(self) -> String {
         let (_, error, code) = self.answer();
-        let mut body = String::from(r#"{"error":"#);
-        write_str(&mut body, error);
-        if let Some(code) = code {
-            body.push_str(r#","code":"#);
-            write_str(&mut body, code);
-        }
-        body.push('}');
-        body
+        body(error, code)
     }
 
     /// Status, text, code.
-    fn answer(self) -> (u16, &'static str, Option<&'static str>) {
+    fn answer(self) -> Answer {
         let kind = Some(self.kind());
         match self {
             Self::BadSession => (400, "sessionID is required", None),
@@ -117,6 +128,14 @@ impl TurnPageError {
     }
 }
 
-#[cfg(test)]
-#[path = "error_tests.rs"]
-mod tests;
+/// The body of an error's answer.
+fn body(error: &str, code: Option<&str>) -> String {
+    let mut body = String::from(r#"{"error":"#);
+    write_str(&mut body, error);
+    if let Some(code) = code {
+        body.push_str(r#","code":"#);
+        write_str(&mut body, code);
+    }
+    body.push('}');
+    body
+}

@@ -4,8 +4,8 @@
 //! what its tools did. Clients want the last few turns of it; sources hand out rows by the hundred.
 //! This crate is everything between the two that is neither network nor file: where a turn starts
 //! ([`boundary`]), where a page goes on ([`cursor`]), how pages of rows become one page of turns
-//! ([`scan`]), what of a record a client is sent ([`projection`]), and what the records of a log
-//! are ([`fold`]).
+//! ([`scan`]) or what happened since ([`reconcile`]), what of a record a client is sent ([`projection`]), one message of it or what that
+//! changed ([`message`], [`changes`]), and what the records of a log are ([`fold`]).
 //!
 //! It is sans-I/O: paging is a state machine that says which page of its source it wants and is fed
 //! it; whoever drives it owns the network, the clock and the cancellation.
@@ -44,10 +44,12 @@
 //! ```
 
 pub mod boundary;
+pub mod changes;
 pub mod cursor;
 pub mod error;
 pub mod fold;
 pub mod lenient;
+pub mod message;
 mod normalize;
 mod object;
 #[cfg(test)]
@@ -55,18 +57,23 @@ mod oracle;
 pub mod page;
 pub mod projection;
 pub mod query;
+mod reader;
+pub mod reconcile;
 mod row;
 pub mod scan;
 mod slim;
 mod splice;
 pub mod summary;
+#[cfg(test)]
+mod testing;
 pub mod turn_page;
 
 pub use boundary::is_boundary;
-pub use error::TurnPageError;
+pub use error::{ChangesError, MessageError, ReconcileError, TurnPageError};
 pub use fold::{Fold, FoldPage};
-pub use page::{Answer, PageRequest, Purpose, SourcePage};
+pub use page::{Answer, PageRequest, Purpose, SourceKind, SourcePage};
 pub use projection::{Parts, Projection};
 pub use query::TurnQuery;
-pub use scan::{SourceKind, TurnScan};
+pub use reconcile::{ReconcilePage, ReconcileScan};
+pub use scan::TurnScan;
 pub use turn_page::TurnPage;

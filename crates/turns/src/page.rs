@@ -12,6 +12,15 @@ use crate::{
     row::Row,
 };
 
+/// The kinds of source that a session can come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// An OpenCode server, which orders rows by time and id.
+    OpenCode,
+    /// A log of our own, which orders records by the seq of their first event.
+    Log,
+}
+
 /// What a source is asked for next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRequest {
@@ -28,8 +37,8 @@ pub struct PageRequest {
 pub enum Purpose {
     /// To read on.
     Scan,
-    /// To learn whether a full page without a cursor really was the last one. A source that
-    /// refuses does no harm.
+    /// To learn something on the side: whether a full page without a cursor really was the last
+    /// one, or what the newest row is by now. A source that refuses does no harm.
     Probe,
     /// To read around a message that makes its whole page fail, or a page too large to take.
     Narrow,

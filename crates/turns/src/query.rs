@@ -108,7 +108,7 @@ fn scan_limit(text: &str) -> Option<usize> {
 }
 
 /// The value of `-?[0-9]+` with JavaScript's white space around it, within `least..=most`.
-fn strict_integer(text: &str, least: usize, most: usize) -> Option<usize> {
+pub(crate) fn strict_integer(text: &str, least: usize, most: usize) -> Option<usize> {
     let white = |char: char| u16::try_from(u32::from(char)).is_ok_and(is_js_whitespace);
     let digits = text.trim_matches(white);
     // No range holds a negative value, so a minus sign is refused with everything that is no digit.

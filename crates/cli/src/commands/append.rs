@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use turnkeep_log::{
-    Event, EventDraft, Seq, SessionHeader, SessionId, Text, Vocabulary,
+    CompleteError, Event, EventDraft, Seq, SessionHeader, SessionId, Text, Vocabulary,
     gate::{self, GateError},
 };
 use turnkeep_store::{Access, Cancel, SessionHandle, SessionStore, error::OpenError};
@@ -49,13 +49,15 @@ pub(crate) async fn run(args: AppendArgs, context: &Context) -> Result<(), Failu
     let next = appender.stored_through();
     let flushed = if args.create { handle.flush(&Cancel::never()).await } else { Ok(()) };
     let closed = handle.close().await;
-    let mut out = Output::stdout();
-    out.line(&if context.json { format!("{{\"next\":{next}}}") } else { next.to_string() })?;
-    out.flush()?;
-    fed.and(stored)
+    let outcome = fed
+        .and(stored)
         .and(flushed.map_err(Failure::from))
         .and(closed.map_err(Failure::from))
-        .map_err(named)
+        .map_err(named);
+    // Whether anyone reads the seq or not, what became of the events is told.
+    let line = if context.json { format!("{{\"next\":{next}}}") } else { next.to_string() };
+    let printed = Output::print_if_read(&line);
+    outcome.and(printed)
 }
 
 /// Opens the session to write, or creates it where that was asked for.
@@ -151,13 +153,21 @@ impl Appender<'_> {
         }
         let draft =
             EventDraft::parse(&Text::from(text)).map_err(|error| refused("usage", &error))?;
-        let event = draft
-            .complete(self.next, Timestamp::now().as_millisecond())
-            .map_err(|error| refused("usage", &error))?;
+        let event =
+            draft.complete(self.next, Timestamp::now().as_millisecond()).map_err(|error| {
+                match error {
+                    CompleteError::Seq { .. } => refused("seq_mismatch", &error),
+                    CompleteError::Event(_) => refused("usage", &error),
+                }
+            })?;
         match gate::check_event(self.id, &event, &self.known) {
             Err(GateError::Unsupported { .. }) if self.allow_unknown => {}
-            Err(error @ GateError::Unsupported { .. }) => {
-                let advice = format!("{error}; --allow-unknown stores it all the same");
+            Err(GateError::Unsupported { .. }) => {
+                let advice = format_args!(
+                    "its type `{}` is unknown; mark it \"ignorable\":true, or name the type in the \
+                     `vocabulary` setting of everyone who reads the session",
+                    event.event_type()
+                );
                 return Err(refused("format_unsupported", &advice));
             }
             checked => checked.map_err(|error| refused("usage", &error))?,

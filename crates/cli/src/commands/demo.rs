@@ -3,6 +3,7 @@
 use std::{process::Command, sync::Arc};
 
 use jiff::Timestamp;
+use serde_json::json;
 use tempfile::TempDir;
 use turnkeep_store::{
     SessionStore,
@@ -11,32 +12,36 @@ use turnkeep_store::{
 
 use crate::{
     args::DemoArgs,
-    commands::serve::{host, serve},
+    commands::serve::{listening, serve},
     config::Settings,
+    context::Context,
     demo,
     failure::Failure,
 };
 
 /// Fills a temporary store with the bundled sessions and serves it. The store goes when the
 /// command ends.
-pub(crate) async fn run(args: DemoArgs) -> Result<(), Failure> {
+pub(crate) async fn run(args: DemoArgs, context: &Context) -> Result<(), Failure> {
     let folder = TempDir::with_prefix("turnkeep-demo-")
         .map_err(|error| Failure::io("cannot make a temporary folder", &error))?;
-    let store = JsonlStore::open(JsonlOptions::new(folder.path().join("sessions")))?;
+    let root = folder.path().join("sessions");
+    let store = JsonlStore::open(JsonlOptions::new(&root))?;
     let store: Arc<dyn SessionStore> = Arc::new(store);
     let settings = Settings { listen: Some(args.listen), ..Settings::default() };
-    let host = host(Arc::clone(&store), &settings)?;
+    let host = listening(Arc::clone(&store), &settings)?;
     // Taking the address first: a demo that cannot be served need not be written.
     let listener = host.bind().await?;
     let count = demo::fill(store.as_ref(), Timestamp::now().as_millisecond()).await?;
     serve(host, listener, |address| {
-        println!("turnkeep demo: http://{address}");
-        println!(
-            "{count} sessions in {}; Ctrl-C ends it and removes them",
-            folder.path().display()
-        );
+        let url = format!("http://{address}");
+        if context.json {
+            println!("{}", json!({"url": url, "sessions": count, "store": root}));
+        } else {
+            println!("turnkeep demo: {url}");
+            println!("{count} sessions in {}; Ctrl-C ends it and removes them", root.display());
+        }
         if args.open {
-            open_browser(&format!("http://{address}"));
+            open_browser(&url);
         }
     })
     .await

@@ -12,8 +12,9 @@ use crate::{
     store,
 };
 
-/// How many events are held at a time.
-const CHUNK: u64 = 4096;
+/// How many events are held at a time, at first and at most. A batch is unpacked as a whole for
+/// each part of it that is read, so the parts grow.
+const CHUNKS: std::ops::RangeInclusive<u64> = 4096..=262_144;
 
 /// How often a followed log is looked at. Looking costs one `stat` while nothing changes.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
@@ -39,8 +40,9 @@ async fn print(
 ) -> Result<(), Failure> {
     let mut next = args.offset;
     let mut left = args.length;
+    let mut chunk = *CHUNKS.start();
     loop {
-        let length = left.map_or(CHUNK, |left| left.min(CHUNK));
+        let length = left.map_or(chunk, |left| left.min(chunk));
         let range = EventRange { offset: next, length: Some(length) };
         let events = handle.read(range, &Cancel::never()).await?;
         for event in &events {
@@ -50,6 +52,7 @@ async fn print(
         next += count;
         left = left.map(|left| left - count);
         if count == length && left != Some(0) {
+            chunk = (chunk * 2).min(*CHUNKS.end());
             continue;
         }
         out.flush()?;

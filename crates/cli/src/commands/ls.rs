@@ -1,31 +1,61 @@
 //! `turnkeep ls`: one line a session.
 
+use std::num::NonZeroUsize;
+
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
+use turnkeep_host::kinds::state_of_unreadable;
+use turnkeep_log::Event;
 use turnkeep_store::{
     Access, Cancel, EventRange, ListQuery, SessionEntry, SessionState, SessionStore,
 };
 use turnkeep_turns::fold::Fold;
 
-use crate::{args::LsArgs, context::Context, failure::Failure, output::Output, store};
+use crate::{
+    args::LsArgs, context::Context, failure::Failure, output::Output, store, transcript::printable,
+};
 
-/// A log up to this size is read for its title and its number of events; of a larger one the list
-/// says only what its first line and its file tell.
-const READ_UP_TO: u64 = 1 << 20;
+/// How many bytes of logs are read, newest first, for their titles and numbers of events. Of the
+/// sessions beyond that the list says only what their first line and their file tell.
+const READ_BYTES: u64 = 64 << 20;
+
+/// How many characters of a title or a reason are shown.
+const TITLE_CHARS: usize = 60;
 
 /// Lists the sessions, newest first.
 pub(crate) async fn run(args: LsArgs, context: &Context) -> Result<(), Failure> {
-    let states = args.state.iter().map(|state| state_named(state)).collect::<Result<_, _>>()?;
+    let states = args.state.iter().map(|state| state_named(state));
+    let states = states.collect::<Result<Vec<_>, _>>()?;
     let store = store::open(&context.settings)?;
-    let query = ListQuery { cwd: args.cwd, states, limit: args.limit, cursor: None };
+    // Only the events tell some damaged sessions from good ones, so the state is looked at here.
+    let limit = args.limit.map(NonZeroUsize::get);
+    let query = ListQuery {
+        cwd: args.cwd,
+        limit: limit.filter(|_| states.is_empty()),
+        ..ListQuery::default()
+    };
     let list = store.list(&query, &Cancel::never()).await?;
-    let mut out = Output::stdout();
-    if list.entries.is_empty() && out.is_terminal() && !context.json {
-        eprintln!("no sessions; `turnkeep append ID --create` makes one");
+    if list.entries.is_empty() {
+        eprintln!("no sessions in {}", store::described(&context.settings));
     }
+    let mut out = Output::stdout();
+    if out.is_terminal() && !context.json && !list.entries.is_empty() {
+        out.line(&row("ID", "UPDATED", "EVENTS", "SIZE", "STATE", "TITLE"))?;
+    }
+    let mut unread = READ_BYTES;
+    let mut left = limit.unwrap_or(usize::MAX);
     for entry in &list.entries {
-        let hints = hints(store.as_ref(), entry).await;
-        out.line(&if context.json { json_line(entry, &hints) } else { text_line(entry, &hints) })?;
+        if left == 0 {
+            break;
+        }
+        let hints = hints(store.as_ref(), entry, &mut unread).await;
+        let (state, _) = state_of(entry, &hints);
+        if states.is_empty() || states.contains(&state) {
+            let line =
+                if context.json { json_line(entry, &hints) } else { text_line(entry, &hints) };
+            out.line(&line)?;
+            left -= 1;
+        }
     }
     out.flush()
 }
@@ -43,17 +73,20 @@ fn state_named(name: &str) -> Result<SessionState, Failure> {
 struct Hints {
     events: Option<u64>,
     title: Option<String>,
+    /// The time of the last event.
+    last_event_at: Option<i64>,
     /// Why the events cannot be read, although the header can.
     problem: Option<(SessionState, String)>,
 }
 
-async fn hints(store: &dyn SessionStore, entry: &SessionEntry) -> Hints {
+async fn hints(store: &dyn SessionStore, entry: &SessionEntry, unread: &mut u64) -> Hints {
     let Some(stat) = entry.stat.as_ref().filter(|_| entry.state == SessionState::Ok) else {
         return Hints::default();
     };
-    if stat.size_bytes.is_none_or(|size| size > READ_UP_TO) {
+    let Some(rest) = unread.checked_sub(stat.size_bytes.unwrap_or_default()) else {
         return Hints { events: stat.event_count, ..Hints::default() };
-    }
+    };
+    *unread = rest;
     let handle = match store.open(&entry.id, Access::Read, &Cancel::never()).await {
         Ok(handle) => handle,
         Err(error) => return Hints::unreadable(error.kind(), &error),
@@ -69,54 +102,73 @@ async fn hints(store: &dyn SessionStore, entry: &SessionEntry) -> Hints {
     Hints {
         events: Some(events.len() as u64),
         title: fold.headline().map(str::to_owned),
+        last_event_at: events.last().map(Event::time),
         problem: None,
     }
 }
 
 impl Hints {
     fn unreadable(kind: &str, error: &dyn std::fmt::Display) -> Self {
-        let state = match kind {
-            "format_unsupported" => SessionState::Newer,
-            "corrupt" => SessionState::Damaged,
-            // Gone, or out of reach, since it was listed.
-            _ => return Self::default(),
-        };
-        Self { problem: Some((state, error.to_string())), ..Self::default() }
+        // For other reasons it is out of reach, or gone since it was listed.
+        let problem = state_of_unreadable(kind).map(|state| (state, error.to_string()));
+        Self { problem, ..Self::default() }
+    }
+}
+
+/// The state to show, and why it is another one than `ok`.
+fn state_of<'a>(entry: &'a SessionEntry, hints: &'a Hints) -> (SessionState, Option<&'a String>) {
+    match &hints.problem {
+        Some((state, reason)) => (*state, Some(reason)),
+        None => (entry.state, entry.reason.as_ref()),
     }
 }
 
 fn text_line(entry: &SessionEntry, hints: &Hints) -> String {
     let stat = entry.stat.as_ref();
-    let updated = stat.and_then(|stat| stat.modified_at).map_or("-".to_owned(), local_time);
+    let updated = updated_at(entry, hints).0.map_or("-".to_owned(), local_time);
     let events = hints.events.map_or("-".to_owned(), |count| count.to_string());
     let size = stat.and_then(|stat| stat.size_bytes).map_or("-".to_owned(), human_size);
-    let (state, reason) = match &hints.problem {
-        Some((state, reason)) => (*state, Some(reason)),
-        None => (entry.state, entry.reason.as_ref()),
-    };
+    let (state, reason) = state_of(entry, hints);
     let said = hints.title.as_ref().or(reason).map_or("", |said| said.lines().next().unwrap_or(""));
-    format!(
-        "{:<36}  {updated:<16}  {events:>7}  {size:>9}  {:<7}  {said}",
-        entry.id.as_str(),
-        state.as_str(),
-    )
-    .trim_end()
-    .to_owned()
+    let (id, said) = (printable(entry.id.as_str()), printable(&shortened(said)));
+    row(&id.replace('\n', "␊"), &updated, &events, &size, state.as_str(), &said)
+}
+
+fn row(id: &str, updated: &str, events: &str, size: &str, state: &str, title: &str) -> String {
+    let row = format!("{id:<36}  {updated:<16}  {events:>7}  {size:>9}  {state:<7}  {title}");
+    row.trim_end().to_owned()
+}
+
+/// As much of a title or a reason as a line has room for; `--json` has all of it.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(TITLE_CHARS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+/// When the session last changed, and whether that is only the file's time, which copying a store
+/// changes.
+fn updated_at(entry: &SessionEntry, hints: &Hints) -> (Option<i64>, bool) {
+    if hints.last_event_at.is_some() {
+        return (hints.last_event_at, false);
+    }
+    let modified = entry.stat.as_ref().and_then(|stat| stat.modified_at);
+    (modified, modified.is_some())
 }
 
 fn json_line(entry: &SessionEntry, hints: &Hints) -> String {
     let stat = entry.stat.as_ref();
-    let (state, reason) = match &hints.problem {
-        Some((state, reason)) => (*state, Some(reason)),
-        None => (entry.state, entry.reason.as_ref()),
-    };
+    let (state, reason) = state_of(entry, hints);
+    let (updated_at, estimated) = updated_at(entry, hints);
     let mut line = json!({
         "id": entry.id.as_str(),
         "source": "store",
         "title": hints.title,
         "cwd": stat.and_then(|stat| stat.header.cwd.as_deref()),
         "createdAt": stat.map(|stat| stat.header.created_at),
-        "updatedAt": stat.and_then(|stat| stat.modified_at),
+        "updatedAt": updated_at,
+        "updatedAtEstimated": estimated,
         "eventCount": hints.events,
         "sizeBytes": stat.and_then(|stat| stat.size_bytes),
         "state": state.as_str(),

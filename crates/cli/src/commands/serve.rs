@@ -22,24 +22,34 @@ pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failur
     settings.listen = args.listen.or(settings.listen);
     settings.upstream = args.upstream.or(settings.upstream);
     settings.allow_origin.get_or_insert_default().extend(args.allow_origin);
-    let host = host(store::open(&settings)?, &settings)?;
+    let host = listening(store::open(&settings)?, &settings)?;
     let listener = host.bind().await?;
     serve(host, listener, |address| eprintln!("turnkeep: serving at http://{address}")).await
 }
 
-/// A host over this store with these settings.
-pub(crate) fn host(
+/// A host over this store with these settings, to be served at the address they name.
+pub(crate) fn listening(
     store: Arc<dyn SessionStore>,
     settings: &Settings,
 ) -> Result<Arc<Host>, Failure> {
+    let mut options = options(store, settings)?;
+    if let Some(listen) = &settings.listen {
+        options.listen = address(listen)?;
+    }
+    Ok(Arc::new(Host::new(options)?))
+}
+
+/// A host over this store with these settings, to be asked without serving it.
+pub(crate) fn host(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<Host, Failure> {
+    Ok(Host::new(options(store, settings)?)?)
+}
+
+fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOptions, Failure> {
     let mut options = HostOptions::default().with_environment(variable);
     options.store = Some(store);
     options.upstream =
         settings.upstream.as_deref().map(|url| upstream(url, settings)).transpose()?;
     options.allow_origins = settings.allow_origin.clone().unwrap_or_default();
-    if let Some(listen) = &settings.listen {
-        options.listen = address(listen)?;
-    }
     match settings.scan_limit {
         None => {}
         Some(limit @ 10..=200) => options.scan_limit = usize::from(limit),
@@ -47,7 +57,7 @@ pub(crate) fn host(
             return Err(Failure::usage(format!("scan_limit is 10 to 200, not {limit}")));
         }
     }
-    Ok(Arc::new(Host::new(options)?))
+    Ok(options)
 }
 
 fn address(listen: &str) -> Result<SocketAddr, Failure> {

@@ -5,6 +5,7 @@ use std::{collections::HashSet, time::Duration};
 use serde_json::Value;
 use turnkeep_host::{Host, TurnPageRequest};
 use turnkeep_log::SessionId;
+use turnkeep_store::error::NotFound;
 use turnkeep_turns::{
     TurnQuery,
     query::{DEFAULT_WIDTH, Param, parse_turns},
@@ -41,7 +42,7 @@ pub(crate) async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure
     if context.json {
         out.line(&page)?;
     } else {
-        draw(&id, &page, &mut out)?;
+        draw(&page, &mut out)?;
     }
     out.flush()?;
     if args.follow {
@@ -52,9 +53,16 @@ pub(crate) async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure
 }
 
 async fn page(host: &Host, id: &SessionId, request: &TurnPageRequest) -> Result<String, Failure> {
-    host.turn_page_json(id.as_str(), request)
-        .await
-        .map_err(|error| Failure::new(error.kind(), format!("session \"{id}\": {error}")).of(id))
+    host.turn_page_json(id.as_str(), request).await.map_err(|error| {
+        let told = error.to_string();
+        let failure = match error.kind() {
+            // The store's own word and sentence for it.
+            "session_not_found" => NotFound { id: id.clone() }.into(),
+            kind if told.starts_with("session \"") => Failure::new(kind, told),
+            kind => Failure::new(kind, format!("session \"{id}\": {told}")),
+        };
+        failure.of(id)
+    })
 }
 
 fn parse(page: &str) -> Result<Value, Failure> {
@@ -62,11 +70,12 @@ fn parse(page: &str) -> Result<Value, Failure> {
         .map_err(|error| Failure::new("upstream", format!("the page is not JSON: {error}")))
 }
 
-fn draw(id: &SessionId, page: &str, out: &mut Output) -> Result<(), Failure> {
+fn draw(page: &str, out: &mut Output) -> Result<(), Failure> {
     let page = parse(page)?;
     let transcript = Transcript::new(out.colours());
     if let Some(cursor) = page.get("cursor").and_then(Value::as_str) {
-        out.line(&transcript.hint(&format!("older turns: turnkeep show {id} --before {cursor}")))?;
+        let again = again_before(std::env::args().skip(1), cursor);
+        out.line(&transcript.hint(&format!("older turns: turnkeep {again}")))?;
         out.line("")?;
     }
     for record in records(&page) {
@@ -75,6 +84,30 @@ fn draw(id: &SessionId, page: &str, out: &mut Output) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The arguments of this command again, for the page before this cursor, to be pasted to a shell.
+fn again_before(arguments: impl Iterator<Item = String>, cursor: &str) -> String {
+    let mut again = Vec::new();
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        if argument == "--before" {
+            arguments.next();
+        } else if !argument.starts_with("--before=") && argument != "--follow" {
+            again.push(quoted(argument));
+        }
+    }
+    again.push(format!("--before {cursor}"));
+    again.join(" ")
+}
+
+fn quoted(argument: String) -> String {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "-_./:=@%+,".contains(char);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument
+    } else {
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    }
 }
 
 fn records(page: &Value) -> impl Iterator<Item = &Value> {
@@ -140,4 +173,18 @@ fn is_settled(record: &Value) -> bool {
     info.get("role").and_then(Value::as_str) == Some("user")
         || info.pointer("/time/completed").is_some()
         || info.get("error").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::again_before;
+
+    #[test]
+    fn the_hint_repeats_the_command_line() {
+        let again = |line: &[&str]| again_before(line.iter().map(|&word| word.to_owned()), "oc1.x");
+        assert_eq!(again(&["show", "s"]), "show s --before oc1.x");
+        let line = ["--store", "my dir", "show", "it's", "--before", "oc1.a", "--turns", "2"];
+        assert_eq!(again(&line), r"--store 'my dir' show 'it'\''s' --turns 2 --before oc1.x");
+        assert_eq!(again(&["show", "s", "--before=oc1.a", "--follow"]), "show s --before oc1.x");
+    }
 }

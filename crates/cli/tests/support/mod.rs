@@ -153,7 +153,9 @@ impl Lines {
 
 /// Sends a signal to a child.
 pub(crate) fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").arg(name).arg(child.id().to_string()).status().unwrap();
+    // The shell's own `kill`: the program of that name is not on every machine.
+    let kill = format!("kill {name} {}", child.id());
+    let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
     assert!(sent.success());
 }
 

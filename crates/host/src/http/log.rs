@@ -4,15 +4,20 @@ use std::time::Instant;
 
 use axum::http::{Method, StatusCode};
 
+use super::route::Route;
+
 /// What the log says about one request, filled in while it is answered.
 #[derive(Debug)]
 pub(crate) struct RequestLog {
     started: Instant,
     method: &'static str,
     route: &'static str,
+    is_detail: bool,
     outcome: Option<(StatusCode, Option<u64>)>,
     /// The session asked for.
     pub(crate) session: Option<String>,
+    /// The message asked for.
+    pub(crate) message: Option<String>,
     /// Which source answered.
     pub(crate) source: Option<&'static str>,
     /// What went wrong, by its fixed name.
@@ -30,8 +35,10 @@ impl RequestLog {
             started: Instant::now(),
             method: name(method),
             route: "unknown",
+            is_detail: false,
             outcome: None,
             session: None,
+            message: None,
             source: None,
             kind: None,
             has_before: false,
@@ -39,9 +46,17 @@ impl RequestLog {
         }
     }
 
-    /// Names the route, by its fixed name.
-    pub(crate) fn route(&mut self, route: &'static str) {
-        self.route = route;
+    /// Names the route, by its fixed name. A page asks for its files by the dozen, so those are
+    /// told of only to who looks for details.
+    pub(crate) fn route(&mut self, route: &Route) {
+        self.route = route.label();
+        self.is_detail = matches!(route, Route::Asset(_));
+    }
+
+    /// Says that answering broke off.
+    pub(crate) fn panicked(&self) {
+        let session = self.session.as_deref();
+        tracing::error!(route = self.route, session, "a handler panicked, please report this");
     }
 
     /// Stops the clock and writes the line. `bytes` is the length of the body, before compression.
@@ -56,19 +71,34 @@ impl Drop for RequestLog {
     fn drop(&mut self) {
         let (status, bytes) = self.outcome.map_or((499, None), |(s, bytes)| (s.as_u16(), bytes));
         let ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(
-            method = self.method,
-            route = self.route,
-            status,
-            ms,
-            bytes,
-            session = self.session.as_ref().map(tracing::field::debug),
-            source = self.source,
-            kind = self.kind,
-            has_before = self.has_before,
-            has_directory = self.has_directory,
-            "request"
-        );
+        let session = self.session.as_ref().map(tracing::field::debug);
+        let message = self.message.as_ref().map(tracing::field::debug);
+        // A field without a value is left out.
+        let flag = |is_set: bool| is_set.then_some(true);
+        let (has_before, has_directory) = (flag(self.has_before), flag(self.has_directory));
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    method = self.method,
+                    route = self.route,
+                    status,
+                    ms,
+                    bytes,
+                    session,
+                    message_id = message,
+                    source = self.source,
+                    kind = self.kind,
+                    has_before,
+                    has_directory,
+                    "request"
+                )
+            };
+        }
+        if self.is_detail {
+            line!(debug);
+        } else {
+            line!(info);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod conditional;
 pub(crate) mod guard;
 mod headers;
 mod log;
+mod message;
 mod percent;
 mod query;
 mod reader;
@@ -91,7 +92,7 @@ async fn handle(
 ) -> Result<Response<Body>, Failure> {
     let handled = AssertUnwindSafe(dispatch(host, path, asked, log)).catch_unwind().await;
     handled.unwrap_or_else(|_panic| {
-        tracing::error!("a handler panicked, please report this");
+        log.panicked();
         Err(Failure::internal())
     })
 }
@@ -104,13 +105,17 @@ async fn dispatch(
 ) -> Result<Response<Body>, Failure> {
     let route =
         Route::parse(path).map_err(|MalformedPath| Failure::bad_request("malformed path"))?;
-    log.route(route.label());
+    log.route(&route);
     if asked.method == Method::OPTIONS {
         return Ok(headers::preflight(&asked.headers));
     }
     let reads = asked.method == Method::GET || asked.method == Method::HEAD;
-    if !reads && route != Route::Api {
-        return Ok(method_not_allowed());
+    match route {
+        // Under `/api` another method is another resource: the upstream's, if anyone's.
+        Route::TurnPage(_) | Route::Message { .. } if !reads => return Err(host.no_such_api()),
+        Route::Api => {}
+        _ if !reads => return Ok(method_not_allowed()),
+        _ => {}
     }
     match route {
         Route::Asset(name) => reader::asset(&name, &asked.headers),
@@ -118,6 +123,9 @@ async fn dispatch(
         Route::Sessions => sessions::list(host, asked).await,
         Route::Session(id) => sessions::one(host, &id, asked, log).await,
         Route::TurnPage(id) => turn_page::answer(host, &id, asked, log).await,
+        Route::Message { session, message } => {
+            message::answer(host, &session, &message, asked, log).await
+        }
         Route::Api => Err(host.no_such_api()),
     }
 }

@@ -49,6 +49,16 @@ impl Query {
     pub(crate) fn first(&self, key: &str) -> Option<&str> {
         self.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
+
+    /// The project directory that the request names, if any.
+    pub(crate) fn directory(&self) -> Option<String> {
+        self.text("directory").map(str::to_owned)
+    }
+
+    /// Whether reasoning parts are wanted: only exactly `false` leaves them out.
+    pub(crate) fn include_reasoning(&self) -> bool {
+        self.first("includeReasoning") != Some("false")
+    }
 }
 
 #[cfg(test)]

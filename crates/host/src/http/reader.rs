@@ -33,7 +33,7 @@ macro_rules! assets {
     };
 }
 
-const ASSETS: [Asset; 15] = assets! {
+const ASSETS: [Asset; 20] = assets! {
     "": HTML = "index.html",
     "assets/icon.svg": SVG = "icon.svg",
     "assets/base.css": CSS = "base.css",
@@ -41,14 +41,19 @@ const ASSETS: [Asset; 15] = assets! {
     "assets/transcript.css": CSS = "transcript.css",
     "assets/api.js": JS = "api.js",
     "assets/dom.js": JS = "dom.js",
+    "assets/follow.js": JS = "follow.js",
     "assets/format.js": JS = "format.js",
+    "assets/list.js": JS = "list.js",
     "assets/main.js": JS = "main.js",
     "assets/markdown.js": JS = "markdown.js",
+    "assets/opened.js": JS = "opened.js",
     "assets/parts.js": JS = "parts.js",
     "assets/sessions.js": JS = "sessions.js",
     "assets/tools.js": JS = "tools.js",
     "assets/transcript.js": JS = "transcript.js",
+    "assets/turn.js": JS = "turn.js",
     "assets/turns.js": JS = "turns.js",
+    "assets/whole.js": JS = "whole.js",
 };
 
 /// Answers with a file of the reader.

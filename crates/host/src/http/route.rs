@@ -18,6 +18,13 @@ pub(crate) enum Route {
     Session(String),
     /// `/api/openchamber/sessions/:id/messages`
     TurnPage(String),
+    /// `/api/session/:id/message/:message`
+    Message {
+        /// The session.
+        session: String,
+        /// The message.
+        message: String,
+    },
     /// Any other path under `/api`.
     Api,
 }
@@ -34,13 +41,21 @@ impl Route {
         let segments: Vec<_> = trimmed.split('/').collect();
         let names: Vec<_> = segments.iter().map(|name| name.to_ascii_lowercase()).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
-        let id = || segments.get(3).and_then(|raw| percent::decode_path(raw)).ok_or(MalformedPath);
+        let id_at = |at: usize| {
+            let raw = segments.get(at).copied();
+            raw.and_then(percent::decode_path).ok_or(MalformedPath)
+        };
         Ok(match names.as_slice() {
             ["health"] => Self::Health,
             ["api", "turnkeep", "sessions"] => Self::Sessions,
-            ["api", "turnkeep", "sessions", raw] if !raw.is_empty() => Self::Session(id()?),
+            ["api", "turnkeep", "sessions", raw] if !raw.is_empty() => Self::Session(id_at(3)?),
             ["api", "openchamber", "sessions", raw, "messages"] if !raw.is_empty() => {
-                Self::TurnPage(id()?)
+                Self::TurnPage(id_at(3)?)
+            }
+            ["api", "session", session, "message", message]
+                if !session.is_empty() && !message.is_empty() =>
+            {
+                Self::Message { session: id_at(2)?, message: id_at(4)? }
             }
             ["api", ..] => Self::Api,
             _ => Self::Asset(below_root.to_owned()),
@@ -55,6 +70,7 @@ impl Route {
             Self::Sessions => "sessions",
             Self::Session(_) => "session",
             Self::TurnPage(_) => "turn_page",
+            Self::Message { .. } => "message",
             Self::Api => "api",
         }
     }

@@ -25,6 +25,23 @@ fn decodes_ids_by_themselves() {
 }
 
 #[test]
+fn finds_messages() {
+    let message = |session: &str, message: &str| {
+        Ok(Route::Message { session: session.to_owned(), message: message.to_owned() })
+    };
+    assert_eq!(Route::parse("/api/session/ses_1/message/msg_1"), message("ses_1", "msg_1"));
+    assert_eq!(Route::parse("/API/Session/Ses_1/MESSAGE/a%3Ab%2fC/"), message("Ses_1", "a:b/C"));
+    for malformed in ["/api/session/%zz/message/m", "/api/session/s/message/%4"] {
+        assert_eq!(Route::parse(malformed), Err(MalformedPath), "{malformed}");
+    }
+    for other in
+        ["/api/session/s/message/", "/api/session//message/m", "/api/session/s/message/m/part/p"]
+    {
+        assert_eq!(Route::parse(other), Ok(Route::Api), "{other}");
+    }
+}
+
+#[test]
 fn an_empty_id_is_no_session() {
     assert_eq!(Route::parse("/api/openchamber/sessions//messages"), Ok(Route::Api));
     assert_eq!(Route::parse("/api/turnkeep/sessions/"), Ok(Route::Sessions));

@@ -32,9 +32,9 @@ fn read(query: &Query, default_width: usize) -> Result<TurnPageRequest, TurnPage
     let param = |key| Param::from_values(query.all(key));
     let turns = parse_turns(param("turns"))?;
     let before = parse_before(param("before"));
-    let directory = query.text("directory").map(str::to_owned);
+    let directory = query.directory();
     let width = parse_scan_limit(param("scanLimit"), default_width)?;
-    let include_reasoning = query.first("includeReasoning") != Some("false");
+    let include_reasoning = query.include_reasoning();
     Ok(TurnPageRequest { query: TurnQuery { turns, width, before }, directory, include_reasoning })
 }
 

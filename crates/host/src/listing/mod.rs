@@ -93,10 +93,14 @@ pub(crate) async fn list(sources: &Sources, request: &ListRequest) -> Result<Lis
     })
 }
 
-/// Whether the store holds a session of this id, or cannot say: it is listed there then.
+/// Whether the store holds a session of this id, whatever its state. A part of the store that
+/// cannot be read hides nothing of the upstream's.
 async fn is_stored(sources: &Sources, id: &str) -> bool {
     match (&sources.log, SessionId::new(id)) {
-        (Some(log), Some(id)) => !matches!(log.stat(&id).await, Ok(None)),
+        (Some(log), Some(id)) => match log.stat(&id).await {
+            Ok(stat) => stat.is_some(),
+            Err(error) => error.kind() != "io",
+        },
         _ => false,
     }
 }

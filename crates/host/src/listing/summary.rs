@@ -73,7 +73,7 @@ impl SessionSummary {
     /// A session of the store whose events cannot be read, for a reason of this kind.
     pub(crate) fn of_unreadable(stat: &SessionStat, kind: &'static str) -> Self {
         Self {
-            state: SessionState::Damaged.as_str(),
+            state: kinds::state_of_unreadable(kind).unwrap_or(SessionState::Ok).as_str(),
             reason: Some(kinds::of(kind).text.to_owned()),
             ..Self::of_stat(stat, None)
         }

@@ -126,6 +126,7 @@ impl<'a> UpstreamLane<'a> {
         match self.trouble {
             None => "ok",
             Some(Trouble::Unavailable) => "unavailable",
+            Some(Trouble::LoginRefused) => "login_refused",
             Some(_) => "failed",
         }
     }

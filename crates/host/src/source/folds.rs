@@ -9,8 +9,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
-use turnkeep_store::{Revision, SessionStat};
+use turnkeep_log::{Event, SessionHeader, SessionId};
+use turnkeep_store::{Revision, SessionHandle, SessionStat};
 use turnkeep_turns::fold::Fold;
 
 /// What may be kept, and what may be read unasked.
@@ -48,28 +48,34 @@ pub(crate) struct Glimpse {
 
 /// A fold that several requests may use: one extends it, the others wait for that.
 ///
-/// Empty before the first use, and after one that failed.
+/// Empty before the first use; a failed one leaves it as it was.
 pub(crate) type SharedFold = Arc<tokio::sync::Mutex<Option<Entry>>>;
 
 /// What a fold costs besides the text of its events, about.
 const OVERHEAD_BYTES: u64 = 4096;
 
-/// One log, folded up to some event.
+/// One log, folded up to some event, and open to be read on from there: a handle that has read a
+/// log before need not check all of it again.
 pub(crate) struct Entry {
+    handle: Arc<dyn SessionHandle>,
     header: SessionHeader,
     revision: Revision,
     fold: Fold,
+    /// The newest event that is in.
+    newest: Option<Event>,
     bytes: u64,
 }
 
 impl Entry {
     /// Nothing of the log yet.
-    pub(crate) fn new(stat: &SessionStat) -> Self {
+    pub(crate) fn new(stat: &SessionStat, handle: Arc<dyn SessionHandle>) -> Self {
         let fold = Fold::new(&stat.header.id);
         Self {
+            handle,
             header: stat.header.clone(),
             revision: stat.revision.clone(),
             fold,
+            newest: None,
             bytes: OVERHEAD_BYTES,
         }
     }
@@ -86,17 +92,26 @@ impl Entry {
         self.header == stat.header && !shrank
     }
 
-    /// The first event that is not in.
-    pub(crate) fn next_seq(&self) -> Seq {
-        self.fold.next_seq()
+    /// The newest event that is in. A log that has another one in its place is another log.
+    pub(crate) fn newest(&self) -> Option<&Event> {
+        self.newest.as_ref()
+    }
+
+    /// The handle to read on with.
+    pub(crate) fn handle(&self) -> &Arc<dyn SessionHandle> {
+        &self.handle
     }
 
     /// Folds in the next events, which bring the log to this revision or a later one.
     pub(crate) fn extend(&mut self, events: &[Event], revision: Revision) {
         for event in events {
+            if event.seq() < self.fold.next_seq() {
+                continue;
+            }
             self.fold.push(event);
             self.bytes += event.text().len() as u64;
         }
+        self.newest = events.last().cloned().or(self.newest.take());
         self.revision = revision;
     }
 

@@ -1,7 +1,11 @@
 use std::sync::Arc;
 
-use turnkeep_log::{Event, SessionHeader, SessionId, Text};
-use turnkeep_store::{Revision, SessionStat};
+use async_trait::async_trait;
+use turnkeep_log::{Event, Seq, SessionHeader, SessionId, Text};
+use turnkeep_store::{
+    Access, Cancel, EventRange, Revision, SessionHandle, SessionStat,
+    error::{AppendError, CloseError, FlushError, HandleClosed, ReadError},
+};
 
 use super::{Entry, FoldLimits, Folds, OVERHEAD_BYTES};
 
@@ -25,6 +29,51 @@ fn stat(id: &str, revision: &str) -> SessionStat {
     }
 }
 
+/// A handle that nothing is read with here.
+#[derive(Debug)]
+struct Closed(SessionHeader);
+
+impl Closed {
+    fn refusal(&self, operation: &'static str) -> HandleClosed {
+        HandleClosed { id: self.0.id.clone(), operation }
+    }
+}
+
+#[async_trait]
+impl SessionHandle for Closed {
+    fn id(&self) -> &SessionId {
+        &self.0.id
+    }
+
+    fn header(&self) -> &SessionHeader {
+        &self.0
+    }
+
+    fn access(&self) -> Access {
+        Access::Read
+    }
+
+    async fn read(&self, _: EventRange, _: &Cancel) -> Result<Vec<Event>, ReadError> {
+        Err(self.refusal("read").into())
+    }
+
+    async fn append(&self, _: Vec<Event>, _: &Cancel) -> Result<Seq, AppendError> {
+        Err(self.refusal("append").into())
+    }
+
+    async fn flush(&self, _: &Cancel) -> Result<(), FlushError> {
+        Err(self.refusal("flush").into())
+    }
+
+    async fn close(&self) -> Result<(), CloseError> {
+        Ok(())
+    }
+}
+
+fn entry(stat: &SessionStat) -> Entry {
+    Entry::new(stat, Arc::new(Closed(stat.header.clone())))
+}
+
 fn titled(seq: u64, title: &str) -> Event {
     let text =
         format!(r#"{{"type":"session/title","seq":{seq},"time":1,"data":{{"title":"{title}"}}}}"#);
@@ -36,7 +85,7 @@ async fn keep(folds: &Folds, id: &str) -> u64 {
     let stat = stat(id, "r");
     let shared = folds.shared(&stat.header.id);
     let mut slot = shared.lock().await;
-    let mut entry = Entry::new(&stat);
+    let mut entry = entry(&stat);
     entry.extend(&[titled(0, id)], stat.revision.clone());
     let bytes = entry.bytes();
     *slot = Some(entry);
@@ -50,18 +99,18 @@ fn is_kept(folds: &Folds, id: &str) -> bool {
 
 #[test]
 fn a_fold_is_taken_up_where_it_ended() {
-    let mut entry = Entry::new(&stat("s", "r1"));
+    let mut entry = entry(&stat("s", "r1"));
     entry.extend(&[titled(0, "one"), titled(1, "two")], Revision::new("r2".to_owned()));
     assert!(entry.is_at(&stat("s", "r2")));
     assert!(!entry.is_at(&stat("s", "r3")));
     assert!(entry.continues_to(&stat("s", "r3")));
-    assert_eq!(entry.next_seq().0, 2);
+    assert_eq!(entry.newest().unwrap().seq().0, 1);
     assert_eq!(entry.glimpse().title.as_deref(), Some("two"));
 }
 
 #[test]
 fn a_new_session_under_an_old_name_is_not_a_continuation() {
-    let mut entry = Entry::new(&stat("s", "r1"));
+    let mut entry = entry(&stat("s", "r1"));
     entry.extend(&[titled(0, "one"), titled(1, "two")], Revision::new("r2".to_owned()));
     let mut remade = stat("s", "r2");
     remade.header.created_at = 2;

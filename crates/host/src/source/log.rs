@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use thiserror::Error;
-use turnkeep_log::SessionId;
+use turnkeep_log::{Event, Seq, SessionId, Text};
 use turnkeep_store::{
-    Access, Cancel, EventRange, SessionStat, SessionStore,
+    Access, Cancel, EventRange, SessionHandle, SessionStat, SessionStore,
     error::{OpenError, ReadError, StatError},
 };
 use turnkeep_turns::{
-    Answer, PageRequest, SourceKind, SourcePage, TurnPageError,
+    Answer, MessageError, PageRequest, SourceKind, SourcePage, TurnPageError,
     cursor::{decode_seq, encode_seq},
 };
 
@@ -65,6 +65,14 @@ impl LogSource {
         Ok(self.store.stat(id, &Cancel::never()).await?)
     }
 
+    /// Why a session of this id cannot be read that [`stat`](Self::stat) knows nothing of; `None`
+    /// when there is nothing that is amiss. A log whose first line is not whole has no header, and
+    /// is told from no log at all by opening it.
+    pub(crate) async fn hidden_trouble(&self, id: &SessionId) -> Option<LogError> {
+        let trouble = self.open(id).await.err()?;
+        (trouble.kind() != "not_found").then_some(trouble)
+    }
+
     /// The session as of `stat` or later.
     ///
     /// What is cached of it is taken; the events that came since are read and folded in.
@@ -74,13 +82,26 @@ impl LogSource {
         let mut slot = Arc::clone(&shared).lock_owned().await;
         let current = slot.as_ref().is_some_and(|entry| entry.is_at(stat));
         if !current {
-            let continued = slot.take().filter(|entry| entry.continues_to(stat));
-            let mut entry = continued.unwrap_or_else(|| Entry::new(stat));
-            let handle = self.store.open(id, Access::Read, &Cancel::never()).await?;
-            let events = handle.read(EventRange::from(entry.next_seq()), &Cancel::never()).await?;
-            let revision = stat.revision.clone();
+            let known = slot.as_ref().filter(|entry| entry.continues_to(stat));
+            let on = match known {
+                Some(entry) => read_on(entry).await?,
+                None => None,
+            };
+            let anew = on.is_none();
+            let (handle, events) = if let Some(on) = on {
+                on
+            } else {
+                let handle = self.open(id).await?;
+                let events = handle.read(EventRange::ALL, &Cancel::never()).await?;
+                (handle, events)
+            };
+            let stat = stat.clone();
+            // From here on nothing is waited for in between: what was folded is never lost to a
+            // request that is called off.
             let folding = tokio::task::spawn_blocking(move || {
-                entry.extend(&events, revision);
+                let known = slot.take().filter(|_| !anew);
+                let mut entry = known.unwrap_or_else(|| Entry::new(&stat, handle));
+                entry.extend(&events, stat.revision);
                 *slot = Some(entry);
                 slot
             });
@@ -95,6 +116,10 @@ impl LogSource {
         Ok(LogSession { fold: shared })
     }
 
+    async fn open(&self, id: &SessionId) -> Result<Arc<dyn SessionHandle>, LogError> {
+        Ok(Arc::from(self.store.open(id, Access::Read, &Cancel::never()).await?))
+    }
+
     /// What is known of a session at the cost of a look: from the cache, or from reading it when it
     /// is small enough to be read for a listing.
     pub(crate) async fn glimpse(&self, stat: &SessionStat) -> Option<Glimpse> {
@@ -105,6 +130,23 @@ impl LogSource {
             return None;
         }
         self.session(stat).await.ok()?.glimpse().await
+    }
+}
+
+/// What came since; `None` when it is not the same log any more.
+///
+/// A log may have been replaced by another one with the same header. The newest event that is
+/// known is read again, since that one will not be in its place.
+async fn read_on(entry: &Entry) -> Result<Option<(Arc<dyn SessionHandle>, Vec<Event>)>, ReadError> {
+    let handle = Arc::clone(entry.handle());
+    let first = entry.newest().map_or(Seq(0), Event::seq);
+    match handle.read(EventRange::from(first), &Cancel::never()).await {
+        Ok(events) => {
+            let same = entry.newest().is_none_or(|newest| events.first() == Some(newest));
+            Ok(same.then_some((handle, events)))
+        }
+        Err(ReadError::LogShrank(_) | ReadError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -139,5 +181,12 @@ impl Source for LogSession {
         let oldest = page.rows.first().map(|(seq, _)| encode_seq(*seq));
         let next = oldest.filter(|_| page.more);
         SourcePage::from_log(page.rows, next).map(Answer::Page)
+    }
+
+    async fn message(&self, id: &str) -> Result<Text, MessageError> {
+        let slot = self.fold.lock().await;
+        let entry = slot.as_ref().ok_or(MessageError::Upstream)?;
+        let record = entry.fold().record(id).ok_or(MessageError::NotFound)?;
+        Ok(record.text().clone())
     }
 }

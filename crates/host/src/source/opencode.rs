@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use turnkeep_turns::{Answer, PageRequest, Purpose, SourceKind, SourcePage, TurnPageError};
+use turnkeep_log::Text;
+use turnkeep_turns::{
+    Answer, MessageError, PageRequest, Purpose, SourceKind, SourcePage, TurnPageError,
+};
 
 use super::Source;
 use crate::upstream::{Reply, Trouble, Upstream};
@@ -79,6 +82,26 @@ impl Source for OpenCodeSession {
             answer(trouble)
         }))
     }
+
+    async fn message(&self, id: &str) -> Result<Text, MessageError> {
+        // No message has such an id, and no URL can have it as a segment.
+        if id == "." || id == ".." {
+            return Err(MessageError::NotFound);
+        }
+        let query: Vec<_> =
+            self.directory.as_deref().map(|path| ("directory", path)).into_iter().collect();
+        let segments = ["session", &self.id, "message", id];
+        let reply = self.upstream.get(&segments, &query, MAX_SINGLE_BYTES).await;
+        reply.map(|reply| reply.body).map_err(|trouble| {
+            tracing::warn!(session = ?self.id, trouble = trouble.label(), "upstream");
+            match trouble {
+                Trouble::NotFound => MessageError::SessionNotFound,
+                Trouble::MessageNotFound => MessageError::NotFound,
+                Trouble::Unavailable => MessageError::Unavailable,
+                _ => MessageError::Upstream,
+            }
+        })
+    }
 }
 
 fn answer(trouble: Trouble) -> Answer {
@@ -88,7 +111,10 @@ fn answer(trouble: Trouble) -> Answer {
         Trouble::BadCursor => Answer::BadCursor,
         Trouble::Unencodable => Answer::Unencodable,
         Trouble::Oversized => Answer::Oversized,
-        Trouble::Broken | Trouble::LoginRefused | Trouble::Unexpected => Answer::Failed,
+        Trouble::Broken
+        | Trouble::LoginRefused
+        | Trouble::MessageNotFound
+        | Trouble::Unexpected => Answer::Failed,
     }
 }
 

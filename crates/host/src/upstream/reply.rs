@@ -1,7 +1,10 @@
 //! What an answer of the upstream means.
 
 use reqwest::{Response, StatusCode, header};
-use turnkeep_log::{Text, json::Json};
+use turnkeep_log::{
+    Text,
+    json::{Json, JsonStr},
+};
 
 /// The header that says where the next page starts.
 const NEXT_CURSOR: &str = "x-next-cursor";
@@ -25,8 +28,10 @@ pub(crate) enum Trouble {
     Unavailable,
     /// The connection ended in the middle.
     Broken,
-    /// The server knows no such thing.
+    /// The server knows no such session.
     NotFound,
+    /// The server knows no such message.
+    MessageNotFound,
     /// The server refuses the cursor.
     BadCursor,
     /// The server cannot encode what it would have to send.
@@ -46,6 +51,7 @@ impl Trouble {
             Self::Unavailable => "unavailable",
             Self::Broken => "broken",
             Self::NotFound => "not_found",
+            Self::MessageNotFound => "message_not_found",
             Self::BadCursor => "bad_cursor",
             Self::Unencodable => "unencodable",
             Self::Oversized => "oversized",
@@ -115,11 +121,15 @@ fn media_type(headers: &header::HeaderMap) -> String {
 /// What an answer other than 200 means, from its status and the few bodies that are known.
 fn refusal(status: StatusCode, body: &str) -> Trouble {
     let body = Json::parse(body).ok();
-    let says = |keys: &[&str], word: &str| {
-        let value = body.and_then(|body| body.path(keys)).and_then(Json::as_str);
-        value.is_some_and(|value| value == *word)
-    };
+    let text = |keys: &[&str]| body.and_then(|body| body.path(keys)).and_then(Json::as_str);
+    let says = |keys: &[&str], word: &str| text(keys).is_some_and(|value| value == *word);
+    let message = || text(&["data", "message"]).map(JsonStr::decode_lossy).unwrap_or_default();
     match status {
+        StatusCode::NOT_FOUND
+            if says(&["name"], "NotFoundError") && message().starts_with("Message not found") =>
+        {
+            Trouble::MessageNotFound
+        }
         StatusCode::NOT_FOUND if says(&["name"], "NotFoundError") => Trouble::NotFound,
         StatusCode::BAD_REQUEST if says(&["_tag"], "BadRequest") => Trouble::BadCursor,
         StatusCode::BAD_REQUEST if says(&["data", "kind"], "Body") => Trouble::Unencodable,

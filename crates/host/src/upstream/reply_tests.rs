@@ -6,6 +6,8 @@ use super::{Trouble, refusal, text};
 fn known_refusals_are_told_apart() {
     let not_found = r#"{"name":"NotFoundError","data":{"message":"Session not found: ses_x"}}"#;
     assert_eq!(refusal(StatusCode::NOT_FOUND, not_found), Trouble::NotFound);
+    let no_message = r#"{"name":"NotFoundError","data":{"message":"Message not found: msg_x"}}"#;
+    assert_eq!(refusal(StatusCode::NOT_FOUND, no_message), Trouble::MessageNotFound);
     let bad_cursor = r#"{"_tag":"BadRequest"}"#;
     assert_eq!(refusal(StatusCode::BAD_REQUEST, bad_cursor), Trouble::BadCursor);
     let poison = r#"{"name":"BadRequest","data":{"message":"Expected …","kind":"Body"}}"#;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bytes, count, day, duration, lastSegment, shortPath, titleOf } from "../../web/format.js";
+import { ago, bytes, count, day, duration, lastSegment, moment, shortPath, titleOf } from "../../web/format.js";
 
 test("durations", () => {
   const shown = [0, 340, 2_149, 59_949, 59_960, 185_000, 7_260_000].map(duration);
@@ -20,7 +20,8 @@ test("days", () => {
   assert.equal(day(now - 3_600_000, now), "Yesterday");
   assert.equal(day(now, now), "Today");
   assert.equal(day(now + 60_000, now), "Today");
-  assert.equal(day(null, now), "Undated");
+  const lastYear = new Date(2025, 2, 10).getTime();
+  for (const shown of [day(lastYear, now), ago(lastYear, now), moment(lastYear, now)]) assert.match(shown, /2025/);
 });
 
 test("paths are shown as seen from the session's directory", () => {

@@ -5,15 +5,27 @@ import { test } from "node:test";
 // Just enough of a document to see what would be in it.
 class Node {
   constructor(tag) {
-    Object.assign(this, { tag, attributes: {}, children: [], classList: { add() {}, remove() {} } });
+    Object.assign(this, { tag, attributes: {}, children: [], dataset: {}, listeners: {}, classList: { add() {}, remove() {} } });
   }
   setAttribute(name, value) {
     this.attributes[name] = String(value);
   }
-  addEventListener() {}
+  addEventListener(name, listener) {
+    this.listeners[name] = listener;
+  }
   append(...children) {
     this.children.push(...children);
   }
+  prepend(...children) {
+    this.children.unshift(...children);
+  }
+  replaceChildren(...children) {
+    this.children = children;
+  }
+  remove() {
+    this.isGone = true;
+  }
+  focus() {}
   get text() {
     return this.children.map((child) => (typeof child === "string" ? child : child.text)).join("");
   }
@@ -23,7 +35,11 @@ class Node {
 }
 globalThis.document = { createElement: (tag) => new Node(tag), createElementNS: (_, tag) => new Node(tag) };
 
-const { answerParts, diffList, fileChip, problemOf, promptParts } = await import("../../web/parts.js");
+const { ApiError } = await import("../../web/api.js");
+const { answerParts, diffList, problemOf, promptParts } = await import("../../web/parts.js");
+const { longText } = await import("../../web/opened.js");
+const { callDetails, fileChip } = await import("../../web/tools.js");
+const { WholeMessages } = await import("../../web/whole.js");
 const { toTurns } = await import("../../web/turns.js");
 
 const assistant = (...parts) => ({ info: { id: "a", role: "assistant" }, parts });
@@ -32,7 +48,7 @@ const HOSTILE = `<img src=x onerror=alert(1)> [x](javascript:alert(1)) </code><s
 
 test("calls and thoughts that follow each other make one group", () => {
   const tool = { type: "tool", tool: "bash", state: { status: "completed", input: { command: "ls" }, time: { start: 1, end: 8 } } };
-  const shown = answerParts([assistant({ type: "reasoning", slim: true }, tool), assistant(tool, { type: "text", text: "Done." }, tool)], "/w", false);
+  const shown = answerParts([assistant({ type: "reasoning", slim: true }, tool), assistant(tool, { type: "text", text: "Done." }, tool)], { cwd: "/w" });
   assert.deepEqual(classes(shown), ["rows", "prose", "rows"]);
   assert.equal(shown[0].children.length, 3);
   assert.match(shown[0].text, /bash.*ls.*7 ms/s);
@@ -40,9 +56,89 @@ test("calls and thoughts that follow each other make one group", () => {
 
 test("long groups are folded and nothing of them is lost", () => {
   const tools = Array.from({ length: 20 }, (_, at) => ({ type: "tool", tool: "read", state: { status: "completed", input: { filePath: `/w/${at}` } } }));
-  const [group] = answerParts([assistant(...tools)], "/w", false);
+  const [group] = answerParts([assistant(...tools)], { cwd: "/w" });
   assert.equal(group.children.length, 8);
   assert.match(group.text, /Show 13 more steps$/);
+});
+
+test("while a turn goes on, the newest steps are the ones to see", () => {
+  const tools = Array.from({ length: 20 }, (_, at) => ({ type: "tool", tool: "read", state: { status: "completed", input: { filePath: `/w/${at}` } } }));
+  const [group] = answerParts([assistant(...tools)], { cwd: "/w", isLive: true });
+  assert.match(group.text, /^Show 13 earlier steps.*19/s);
+});
+
+const settled = () => new Promise((resolve) => setTimeout(resolve));
+const slimTool = { id: "p1", type: "tool", tool: "bash", state: { status: "completed", input: { command: "ls" }, title: "ls" }, slim: true };
+const slimThought = { id: "p2", type: "reasoning", slim: true };
+
+test("what a line stands for is asked for when it is opened, once for all of a message", async () => {
+  const asked = [];
+  const whole = {
+    info: {},
+    parts: [
+      { ...slimTool, slim: undefined, state: { ...slimTool.state, output: "a.txt" } },
+      { ...slimThought, text: "Let **me** see." },
+    ],
+  };
+  const messages = new WholeMessages(async (id) => (asked.push(id), whole));
+  const records = [assistant(slimTool, slimThought)];
+  const [group] = answerParts(records, { cwd: "/w", messages });
+  const [call, thought] = group.children;
+  assert.deepEqual(asked, []);
+  for (const line of [call, thought]) {
+    line.open = true;
+    line.listeners.toggle();
+  }
+  assert.match(call.text, /Loading/);
+  await settled();
+  assert.deepEqual(asked, ["a"]);
+  assert.match(call.text, /commandls.*outputa\.txt$/s);
+  assert.match(thought.text, /Let me see\.$/);
+  const again = answerParts(records, { cwd: "/w", messages })[0];
+  assert.match(again.children[0].text, /outputa\.txt$/, "there at once");
+  assert.deepEqual(asked, ["a"]);
+});
+
+test("a message that cannot be had says why, and can be asked for again", async () => {
+  let answer = () => Promise.reject(new ApiError(503, "", "Nobody is there."));
+  const messages = new WholeMessages(() => answer());
+  const [group] = answerParts([assistant(slimTool)], { messages });
+  const [call] = group.children;
+  call.open = true;
+  call.listeners.toggle();
+  await settled();
+  assert.match(call.text, /Nobody is there\. Try again$/);
+  answer = () => Promise.resolve({ parts: [] });
+  call.all().find((element) => element.tag === "button").listeners.click();
+  await settled();
+  assert.match(call.text, /not in the session any more/);
+  answer = () => Promise.reject(new ApiError(404, "not_found", "It is gone."));
+  const gone = answerParts([{ ...assistant(slimTool), info: { id: "b" } }], { messages })[0].children[0];
+  gone.open = true;
+  gone.listeners.toggle();
+  await settled();
+  assert.match(gone.text, /It is gone\. $/);
+});
+
+test("a call shows what it was given and what came of it", () => {
+  const state = { status: "error", title: "List it", input: { command: "ls", description: "List it", lines: "a\nb", deep: { x: [1] } }, error: "No such folder" };
+  const shown = callDetails({ tool: "bash", state }, "/w");
+  assert.ok(!shown.text.includes("title"), "the title is the description");
+  assert.match(shown.text, /descriptionList itlinesa\nbdeep\{.*error/s);
+  assert.match(shown.text, /errorNo such folder$/);
+  assert.match(callDetails({ state: { output: "" } }).text, /outputnothing$/);
+  assert.match(callDetails({ state: { input: "cut {" } }).text, /inputcut \{$/);
+  for (const odd of [{}, { state: null }, { state: { input: null, metadata: { files: [null, 1] }, attachments: [null, {}] } }]) callDetails(odd);
+});
+
+test("the end of a very long text is shown when it is wanted", () => {
+  const text = `${"x".repeat(199_999)}\u{1F600}${"y".repeat(99_997)}`;
+  const [box, all] = longText(text, "Output");
+  assert.equal(box.text.length, 199_999, "not in the middle of a character");
+  assert.equal(all.text, "Show all 300 KB");
+  all.listeners.click();
+  assert.ok(box.text === text && all.isGone);
+  assert.equal(longText("short", "Output").text, "short");
 });
 
 test("failures, interruptions and what cannot be read stand out", () => {
@@ -52,7 +148,7 @@ test("failures, interruptions and what cannot be read stand out", () => {
   assert.match(problemOf({ name: "TurnkeepUnreadable" }).text, /cannot be read/);
   assert.equal(problemOf(undefined), null);
   const failed = { type: "tool", tool: "edit", state: { status: "error", input: {} } };
-  assert.match(answerParts([assistant(failed)], "/w", false)[0].text, /failed/);
+  assert.match(answerParts([assistant(failed)], { cwd: "/w" })[0].text, /failed/);
 });
 
 test("files say what they are", () => {
@@ -76,7 +172,7 @@ test("hostile text stays text", () => {
       { type: HOSTILE },
     ),
   ];
-  const elements = answerParts(records, "/w", false).flatMap((element) => element.all());
+  const elements = answerParts(records, { cwd: "/w" }).flatMap((element) => element.all());
   const tags = new Set(elements.map((element) => element.tag));
   for (const tag of ["script", "img", "iframe"]) assert.ok(!tags.has(tag), tag);
   for (const element of elements) {
@@ -89,7 +185,7 @@ test("hostile text stays text", () => {
 
 test("odd parts and records do no harm", () => {
   for (const parts of [undefined, null, {}, [null, 1, "x", {}, { type: null }, { type: "tool" }, { type: "tool", state: null }, { type: "text" }, { type: "file" }, { type: "patch" }]]) {
-    answerParts([{ info: { id: "a", role: "assistant" }, parts }, {}], undefined, false);
+    answerParts([{ info: { id: "a", role: "assistant" }, parts }, {}]);
     promptParts({ info: { id: "u", role: "user" }, parts });
   }
 });
@@ -98,7 +194,7 @@ test("every record of a real session is shown", () => {
   const url = new URL("../../../../tests/fixtures/opencode/c-kinds/messages.json", import.meta.url);
   const turns = toTurns(JSON.parse(readFileSync(url, "utf8")));
   assert.ok(turns.length > 10);
-  const shown = turns.flatMap((turn) => [...(turn.prompt ? promptParts(turn.prompt) : []), ...answerParts(turn.rest, "/workspace/demo", false)]);
+  const shown = turns.flatMap((turn) => [...(turn.prompt ? promptParts(turn.prompt) : []), ...answerParts(turn.rest, { cwd: "/workspace/demo" })]);
   const text = shown.map((element) => element.text).join("\n");
   for (const expected of ["gradient.png", "Conversation compacted", "failed", "Failed"]) assert.ok(text.includes(expected), expected);
   assert.ok(!text.includes("does not know"));

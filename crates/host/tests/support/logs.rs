@@ -2,10 +2,10 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
 };
 
-use tracing::subscriber::DefaultGuard;
+use tracing::{Dispatch, subscriber::DefaultGuard};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Collects every log line of this thread while it lives.
@@ -18,8 +18,21 @@ pub struct Logs {
 #[derive(Clone, Debug, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
+/// With a single subscriber alive, `tracing` has the thread that comes upon a line first decide for
+/// all threads whether it is of interest, and other tests' threads are interested in none. With
+/// two, every subscriber is asked.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| {
+    Dispatch::new(
+        tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_writer(io::sink)
+            .finish(),
+    )
+});
+
 impl Logs {
     pub fn start() -> Self {
+        LazyLock::force(&SECOND);
         let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(tracing::Level::TRACE)

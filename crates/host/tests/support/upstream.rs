@@ -22,6 +22,7 @@ pub struct Request {
     pub path: String,
     pub query: String,
     pub head: String,
+    pub body: String,
 }
 
 /// What to do with a request.
@@ -143,7 +144,8 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
     let mut words = head.split(' ');
     let (method, target) = (words.next()?.to_owned(), words.next()?);
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    Some(Request { method, path: path.to_owned(), query: query.to_owned(), head })
+    let (path, query) = (path.to_owned(), query.to_owned());
+    Some(Request { method, path, query, body: String::from_utf8(body).unwrap(), head })
 }
 
 /// A whole response of JSON.

@@ -34,8 +34,8 @@ pub(crate) use row::{Row, Tag};
 
 use crate::{
     envelope::{Members, Named},
-    event::{Event, MAX_EVENT_BYTES},
-    records::RecordError,
+    event::Event,
+    records::{MAX_UNPACKED_BYTES, RecordError},
     text::Text,
 };
 
@@ -44,7 +44,7 @@ use crate::{
 /// # Errors
 ///
 /// The text is no packed row, or a malformed one, or stands for more than
-/// [`MAX_EVENT_BYTES`] of text.
+/// [`MAX_UNPACKED_BYTES`].
 ///
 /// ```
 /// use turnkeep_log::packed::unpack;
@@ -63,7 +63,7 @@ pub fn unpack(row: &Text) -> Result<Vec<Event>, RecordError> {
         return Err(RecordError::Row { problem: "is an event" });
     };
     let mut events = Vec::new();
-    let mut room = MAX_EVENT_BYTES;
+    let mut room = MAX_UNPACKED_BYTES;
     Row::read(tag, &members)?.unpack(&mut room, &mut events)?;
     Ok(events)
 }

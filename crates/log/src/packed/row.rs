@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{
     envelope::Members,
-    event::{Event, Span},
+    event::{Event, MAX_EVENT_BYTES, Span},
     id::Seq,
     json::{Json, JsonStr, Kind, MAX_SAFE_INTEGER},
     records::RecordError,
@@ -123,6 +123,10 @@ impl<'a> Data<'a> {
     }
 }
 
+/// What a member costs besides its text: the event, its place while it is unpacked, and the room
+/// that growing lists keep.
+const MEMBER_BYTES: usize = 256;
+
 impl<'a> Row<'a> {
     /// Checks the row whose `type` is `tag`: exactly its own members, everything of the right
     /// kind, and seqs and times that stay safe integers up to its last member.
@@ -215,7 +219,8 @@ impl<'a> Row<'a> {
         Seq(self.seq0)
     }
 
-    /// Appends the members to `out`. All of them share one text; its length is taken from `room`.
+    /// Appends the members to `out`. All of them share one text; what it and they take of memory is
+    /// taken from `room`.
     ///
     /// # Errors
     ///
@@ -227,7 +232,9 @@ impl<'a> Row<'a> {
         let envelope = r#"{"type":"assistant/chunk","seq":,"time":,"data":}"#.len() + 16 + 17;
         let most = self.count.saturating_mul(head.len() + envelope);
         let most = most.saturating_add(self.strings.text().len());
-        *room = room.checked_sub(most).ok_or(RecordError::TooLong)?;
+        let cost = most.saturating_add(self.count.saturating_mul(MEMBER_BYTES));
+        let left = room.checked_sub(cost).filter(|_| most <= MAX_EVENT_BYTES);
+        *room = left.ok_or(RecordError::TooLong)?;
 
         let mut text = String::with_capacity(most);
         let mut marks = Vec::with_capacity(self.count);

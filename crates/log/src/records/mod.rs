@@ -12,11 +12,11 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use scan::{Problem, RecordScan};
+pub use scan::{MAX_UNPACKED_BYTES, Problem, RecordScan};
 
 use crate::{
     envelope::{Envelope, Members, Named},
-    event::{Event, EventError, MAX_EVENT_BYTES},
+    event::{Event, EventError},
     id::Seq,
     packed::Row,
     text::Text,
@@ -46,7 +46,7 @@ pub enum RecordError {
 /// The line is neither an event nor a packed row.
 pub fn decode(line: &Text) -> Result<Vec<Event>, RecordError> {
     let mut events = Vec::new();
-    let mut room = MAX_EVENT_BYTES;
+    let mut room = MAX_UNPACKED_BYTES;
     Record::read(line)?.unfold(line, &mut room, &mut events)?;
     Ok(events)
 }

@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use super::{Record, RecordError};
 use crate::{
-    event::{Event, EventError, MAX_EVENT_BYTES},
+    event::{Event, EventError},
     id::Seq,
     text::Text,
 };
 
-/// How many times its length a log may unpack to. Rows of one-letter deltas come to about 40.
-const EXPANSION: usize = 64;
+/// How many bytes of memory the events unpacked from rows may take before they are taken from a
+/// scan: some six million streamed deltas.
+pub const MAX_UNPACKED_BYTES: usize = 2 << 30;
 
 /// Reads events out of a log's text, as far as they continue it.
 ///
@@ -72,10 +73,10 @@ pub enum Problem {
         /// Which line.
         line: u64,
     },
-    /// The events not yet taken need more text than [`MAX_EVENT_BYTES`] (or the bound that was
-    /// [set](RecordScan::with_limit)) and 64 times what was fed.
+    /// The events not yet taken that were unpacked from rows need more memory than
+    /// [`MAX_UNPACKED_BYTES`], or than the bound that was [set](RecordScan::with_limit).
     ///
-    /// A row of a few megabytes can be made to stand for terabytes. This is a bound of the reader,
+    /// A row of a few kilobytes on disk can be made to stand for terabytes. This is a bound of the reader,
     /// not damage to the log: never drop what comes after it.
     #[error("record at line {line} stands for more text than can be read at once")]
     TooLong {
@@ -91,8 +92,8 @@ impl RecordScan {
         Self {
             next,
             events: Vec::new(),
-            limit: MAX_EVENT_BYTES,
-            room: MAX_EVENT_BYTES,
+            limit: MAX_UNPACKED_BYTES,
+            room: MAX_UNPACKED_BYTES,
             lines: 0,
             bytes: 0,
             accepted_lines: 0,
@@ -102,7 +103,7 @@ impl RecordScan {
         }
     }
 
-    /// The same scan with another bound for [`Problem::TooLong`] than [`MAX_EVENT_BYTES`].
+    /// The same scan with another bound for [`Problem::TooLong`] than [`MAX_UNPACKED_BYTES`].
     #[must_use]
     pub fn with_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -116,7 +117,6 @@ impl RecordScan {
     /// may end within a line; that line is never accepted.
     pub fn feed(&mut self, text: &Text) {
         let whole = text.as_str();
-        self.room = self.room.saturating_add(whole.len().saturating_mul(EXPANSION));
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', whole.as_bytes()) {
             self.line(text, start..end);

@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 
-use super::{JsonlOptions, fs::Fs, handle::Reading, mutations::Owned, store::Shared};
+use super::{JsonlOptions, fs::Fs, reader::JsonlReader, store::Shared, writer::JsonlLog};
 use crate::{
     error::{
         AlreadyExists, AlreadyOwned, AppendError, CreateError, FlushError, OpenError, ReadError,
         StoreError,
     },
     seam::{Cancel, EventRange},
+    shell::{self, Core, Owned, Reading},
 };
 
 /// A store, called from one thread.
@@ -27,8 +28,8 @@ pub struct BlockingStore {
 /// A session held open to write. Dropping it gives the session back.
 #[derive(Debug)]
 pub struct BlockingHandle {
-    reading: Reading,
-    owned: Owned,
+    reading: Reading<JsonlReader, JsonlLog>,
+    owned: Owned<JsonlLog>,
 }
 
 impl BlockingStore {
@@ -47,9 +48,9 @@ impl BlockingStore {
     ///
     /// As [`SessionStore::create`](crate::SessionStore::create).
     pub fn create(&self, header: SessionHeader) -> Result<BlockingHandle, CreateError> {
-        let claim = self.shared.registry.claim(&header.id);
+        let claim = self.shared.registry().claim(&header.id);
         let claim = claim.ok_or_else(|| AlreadyExists { id: header.id.clone() })?;
-        let (reading, owned) = self.shared.reserve(header, claim, &Cancel::never())?;
+        let (reading, owned) = shell::reserve(&self.shared, header, claim, &Cancel::never())?;
         Ok(BlockingHandle { reading, owned })
     }
 
@@ -59,9 +60,9 @@ impl BlockingStore {
     ///
     /// As [`SessionStore::open`](crate::SessionStore::open).
     pub fn open(&self, id: &SessionId) -> Result<BlockingHandle, OpenError> {
-        let claim = self.shared.registry.claim(id);
+        let claim = self.shared.registry().claim(id);
         let claim = claim.ok_or_else(|| AlreadyOwned { id: id.clone() })?;
-        let (reading, owned) = self.shared.own(id, claim, &Cancel::never())?;
+        let (reading, owned) = shell::own(&self.shared, id, claim, &Cancel::never())?;
         Ok(BlockingHandle { reading, owned })
     }
 }

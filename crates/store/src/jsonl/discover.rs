@@ -14,6 +14,7 @@ use super::{
     layout::{Artifact, Encoding, Layout, SessionDir, flat_log_names},
     root::Root,
 };
+use crate::error::FormatUnsupported;
 
 /// What a session directory holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,17 +49,29 @@ impl Contents {
 }
 
 /// Finds a session, whatever project it is in; `None` when there is none.
+///
+/// A project that cannot be looked into does not hide what is found in another. When nothing is, it
+/// may be there.
 pub(crate) fn find(root: &Root, id: &SessionId) -> Result<Option<SessionDir>, LogFailure> {
     let mut hits: Vec<Hit> = Vec::new();
+    let mut unread = None;
     for project in projects(root).map_err(|source| cannot_read(root, id, source))? {
-        refuse_flat(root, id, &project)?;
-        let Some(hit) = Hit::probe(root, id, &project)? else { continue };
-        if !hits.iter().any(|other| other.identity == hit.identity) {
-            hits.push(hit);
+        let probed = refuse_flat(root, id, &project).and_then(|()| Hit::probe(root, id, &project));
+        match probed {
+            Ok(Some(hit)) if hits.iter().all(|other| other.identity != hit.identity) => {
+                hits.push(hit);
+            }
+            Ok(_) => {}
+            Err(LogFailure::Io(failure)) => {
+                unread.get_or_insert(failure);
+            }
+            Err(refusal) => return Err(refusal),
         }
     }
     let mut hits = hits.into_iter();
-    let Some(hit) = hits.next() else { return Ok(None) };
+    let Some(hit) = hits.next() else {
+        return unread.map_or(Ok(None), |failure| Err(failure.into()));
+    };
     let subject_path = hit.dir.log(root.encoding);
     if hits.next().is_some() {
         let subject = Subject { id, path: &subject_path };
@@ -119,6 +132,11 @@ fn refuse_flat(root: &Root, id: &SessionId, project: &OsStr) -> Result<(), LogFa
 /// Whether nothing is there; a name too long for the file system is not there either.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename)
+}
+
+/// Whether what a listing showed is no longer there, or no longer a directory.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 pub(crate) fn duplicate(id: &SessionId) -> String {
@@ -217,8 +235,38 @@ pub(crate) fn directories(fs: &dyn Fs, path: &Path) -> io::Result<Vec<OsString>>
 }
 
 /// The encoding of the first log in a root, by name; `None` when there is no log.
+///
+/// An empty log, which anyone may have left there, tells only when there is no other. While there is
+/// something that cannot be read, the root is not taken for one without logs: the first log of ours
+/// could make a mixture of it.
 pub(crate) fn first_encoding(fs: &dyn Fs, root: &Path) -> io::Result<Option<Encoding>> {
-    find_log(fs, root, |logs| logs.first().copied())
+    let mut empty = None;
+    let mut unread = None;
+    let found = each_session(fs, root, |session| {
+        let look = || {
+            let (dir, contents) = session?;
+            for encoding in [Encoding::Zstd, Encoding::None] {
+                if contents.logs.contains(&encoding) {
+                    let stat = fs.stat(&dir.log(encoding))?;
+                    if stat.kind == EntryKind::File && stat.size > 0 {
+                        return Ok(Some(encoding));
+                    }
+                    empty.get_or_insert(encoding);
+                }
+            }
+            Ok(None)
+        };
+        look().unwrap_or_else(|error| {
+            if !is_gone(&error) {
+                unread.get_or_insert(error);
+            }
+            None
+        })
+    })?;
+    match (found, unread) {
+        (None, Some(error)) => Err(error),
+        (found, _) => Ok(found.or(empty)),
+    }
 }
 
 /// Refuses a root that holds logs of the other encoding: one more would make a mixture that other
@@ -228,34 +276,45 @@ pub(crate) fn refuse_mixture(root: &Root, id: &SessionId) -> Result<(), LogFailu
         return Ok(());
     }
     let other = root.encoding.other();
-    let found = find_log(&*root.fs, root.layout.root(), |logs| logs.contains(&other).then_some(()))
-        .map_err(|source| cannot_read(root, id, source))?;
+    // A directory that cannot be read has none to tell of: it must not keep the rest of the root
+    // from being used.
+    let found = each_session(&*root.fs, root.layout.root(), |session| {
+        session.ok().filter(|(_, contents)| contents.logs.contains(&other)).map(|_| ())
+    })
+    .map_err(|source| cannot_read(root, id, source))?;
     if found.is_none() {
         root.unmixed.get_or_init(|| ());
         return Ok(());
     }
-    Err(Subject { id, path: root.layout.root() }.unsupported(format!(
+    let message = format!(
         "session \"{id}\" cannot be stored with compression \"{}\" in a root that holds logs with \
          \"{}\"; open the store with the latter, or use another root",
         root.encoding.setting(),
         other.setting()
-    )))
+    );
+    // It is about the root: there is no log to point to.
+    Err(LogFailure::FormatUnsupported(FormatUnsupported { id: id.clone(), message, path: None }))
 }
 
-/// Asks about the logs of every session until there is an answer. A directory that cannot be read
-/// has none to tell of: it must not keep the rest of the root from being used.
-fn find_log<T>(
+/// Asks about what every session's directory holds, or why that or a project's cannot be read, until
+/// there is an answer.
+fn each_session<T>(
     fs: &dyn Fs,
     root: &Path,
-    mut wanted: impl FnMut(&[Encoding]) -> Option<T>,
+    mut ask: impl FnMut(io::Result<(SessionDir, Contents)>) -> Option<T>,
 ) -> io::Result<Option<T>> {
     for project in directories(fs, root)?.iter().filter(|name| Layout::is_project(name)) {
         let project: PathBuf = root.join(project);
-        for session in directories(fs, &project).unwrap_or_default() {
-            let contents = Contents::of(fs, &project.join(session)).unwrap_or_default();
-            if let Some(found) = wanted(&contents.logs) {
-                return Ok(Some(found));
-            }
+        let (sessions, unread) = match directories(fs, &project) {
+            Ok(sessions) => (sessions, None),
+            Err(error) => (Vec::new(), Some(Err(error))),
+        };
+        let looked = sessions.into_iter().map(|session| {
+            let dir = SessionDir::at(project.join(session));
+            Contents::of(fs, dir.path()).map(|contents| (dir, contents))
+        });
+        if let Some(answer) = looked.chain(unread).find_map(&mut ask) {
+            return Ok(Some(answer));
         }
     }
     Ok(None)

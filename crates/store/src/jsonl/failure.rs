@@ -1,32 +1,12 @@
-//! Failures of the synchronous core, before they become those of an operation.
+//! Failures that are about a file.
 
 use std::{io, path::Path};
 
-use turnkeep_log::{GateError, HeaderError, SessionId};
+use turnkeep_log::{GateError, HeaderError, SessionId, records::Problem};
 
-use crate::error::{
-    AlreadyExists, AlreadyOwned, AppendError, Cancelled, Corrupt, CreateError, FlushError,
-    FormatUnsupported, IoFailure, OpenError, OwnershipLost, Poisoned, ReadError, StatError,
-};
+use crate::{error::IoFailure, shell::failure::StoredLog};
 
-/// Why a log could not be found or read.
-#[derive(Debug)]
-pub(crate) enum LogFailure {
-    FormatUnsupported(FormatUnsupported),
-    Corrupt(Corrupt),
-    Io(IoFailure),
-    Cancelled(Cancelled),
-}
-
-/// Why a log could not be made or written to.
-#[derive(Debug)]
-pub(crate) enum WriteFailure {
-    Log(LogFailure),
-    AlreadyExists(AlreadyExists),
-    AlreadyOwned(AlreadyOwned),
-    OwnershipLost(OwnershipLost),
-    Poisoned(Poisoned),
-}
+pub(crate) use crate::shell::failure::{LogFailure, WriteFailure};
 
 /// The log that a failure is about.
 #[derive(Clone, Copy, Debug)]
@@ -35,41 +15,31 @@ pub(crate) struct Subject<'a> {
     pub(crate) path: &'a Path,
 }
 
-impl Subject<'_> {
-    /// What is stored cannot be decoded.
-    pub(crate) fn corrupt(self, problem: &str) -> LogFailure {
-        self.corrupt_as(format!("session \"{}\": stored log is corrupt: {problem}", self.id))
+impl<'a> Subject<'a> {
+    fn log(self) -> StoredLog<'a> {
+        StoredLog { id: self.id, path: Some(self.path) }
     }
 
-    fn corrupt_as(self, message: String) -> LogFailure {
-        LogFailure::Corrupt(Corrupt {
-            id: self.id.clone(),
-            message,
-            path: Some(self.path.to_owned()),
-        })
+    /// What is stored cannot be decoded.
+    pub(crate) fn corrupt(self, problem: &str) -> LogFailure {
+        self.log().corrupt(problem)
     }
 
     /// What is stored may well make sense, to another build or with other settings.
     pub(crate) fn unsupported(self, message: String) -> LogFailure {
-        LogFailure::FormatUnsupported(FormatUnsupported {
-            id: self.id.clone(),
-            message,
-            path: Some(self.path.to_owned()),
-        })
+        self.log().unsupported(message)
     }
 
     pub(crate) fn header(self, error: &HeaderError) -> LogFailure {
-        match error {
-            HeaderError::Unsupported { .. } => self.unsupported(error.to_string()),
-            HeaderError::Corrupt { .. } => self.corrupt(&error.to_string()),
-        }
+        self.log().header(error)
     }
 
     pub(crate) fn gate(self, error: &GateError) -> LogFailure {
-        match error {
-            GateError::Unsupported { .. } => self.unsupported(error.to_string()),
-            GateError::Corrupt { .. } => self.corrupt_as(error.to_string()),
-        }
+        self.log().gate(error)
+    }
+
+    pub(crate) fn records(self, problem: &Problem) -> LogFailure {
+        self.log().records(problem)
     }
 
     /// The system refused to do something to the file.
@@ -81,51 +51,4 @@ impl Subject<'_> {
 /// The system refused to do something, to a path, for a session.
 pub(crate) fn io_failure(id: &SessionId, doing: &str, path: &Path, source: io::Error) -> IoFailure {
     IoFailure { context: format!("session \"{id}\": cannot {doing} {}", path.display()), source }
-}
-
-impl From<IoFailure> for LogFailure {
-    fn from(failure: IoFailure) -> Self {
-        Self::Io(failure)
-    }
-}
-
-impl From<LogFailure> for WriteFailure {
-    fn from(failure: LogFailure) -> Self {
-        Self::Log(failure)
-    }
-}
-
-impl From<IoFailure> for WriteFailure {
-    fn from(failure: IoFailure) -> Self {
-        Self::Log(LogFailure::Io(failure))
-    }
-}
-
-/// Lets the failures of the core become those of an operation that can meet them all.
-macro_rules! become_operations {
-    ($from:ident [$($failure:ident),+] => $($operation:ident),+) => {
-        become_operations!(@each $from [$($failure),+] $([$operation])+);
-    };
-    (@each $from:ident $failures:tt $([$operation:ident])+) => {
-        $(become_operations!(@one $from $failures $operation);)+
-    };
-    (@one $from:ident [$($failure:ident),+] $operation:ident) => {
-        impl From<$from> for $operation {
-            fn from(failure: $from) -> Self {
-                match failure {
-                    $($from::$failure(failure) => failure.into(),)+
-                }
-            }
-        }
-    };
-}
-
-become_operations! {
-    LogFailure [FormatUnsupported, Corrupt, Io, Cancelled]
-    => CreateError, OpenError, StatError, ReadError, AppendError, FlushError
-}
-
-become_operations! {
-    WriteFailure [Log, AlreadyExists, AlreadyOwned, OwnershipLost, Poisoned]
-    => AppendError, FlushError
 }

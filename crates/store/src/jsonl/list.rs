@@ -4,7 +4,7 @@
 //! left out: what cannot be served is shown with the reason. Ordering needs the time of each log;
 //! the header is read of those alone that make it onto the page.
 
-use std::{cmp::Reverse, collections::HashMap, ffi::OsStr, io, path::Path};
+use std::{collections::HashMap, ffi::OsStr, io, path::Path};
 
 use turnkeep_log::SessionId;
 
@@ -13,14 +13,15 @@ use super::{
     failure::LogFailure,
     fs::{EntryKind, FileStat},
     head::Head,
-    layout::{SessionDir, decode_id, encode_id, flat_log_id, project_key},
-    registry::{Registry, Standing},
+    layout::{SessionDir, decode_id, flat_log_id, project_key},
     root::Root,
     snapshot,
+    writer::Registry,
 };
 use crate::{
-    error::{BadListCursor, Cancelled, IoFailure, ListError},
+    error::{IoFailure, ListError},
     seam::{Cancel, ListQuery, SessionEntry, SessionList, SessionStat, SessionState},
+    shell::listing::{self, Found, check},
 };
 
 /// Lists one page.
@@ -30,102 +31,34 @@ pub(crate) fn list(
     query: &ListQuery,
     cancel: &Cancel,
 ) -> Result<SessionList, ListError> {
-    let after = query.cursor.as_deref().map(Position::parse).transpose()?;
-    let mut candidates = pending(registry);
+    // Pending ones first: one that is stored meanwhile is found then, and else it would be missed.
+    let pending = registry.all_pending();
     let found = Walk::new(root, query, cancel).run()?;
-    // What is stored counts, should another process have stored a session that is pending here.
-    candidates.retain(|candidate| !found.iter().any(|other| other.id == candidate.id));
-    candidates.extend(found);
-    candidates.sort_by_cached_key(Candidate::position);
-
-    let limit = query.limit.map_or(usize::MAX, |limit| limit.max(1));
-    let mut page = SessionList::default();
-    let mut last = None;
-    for candidate in candidates {
-        let position = candidate.position();
-        if after.as_ref().is_some_and(|after| position <= *after) {
-            continue;
-        }
-        check(cancel)?;
-        let Some(entry) = candidate.entry(root, registry).filter(|entry| matches(query, entry))
-        else {
-            continue;
-        };
-        if page.entries.len() >= limit {
-            page.cursor = last.as_ref().map(Position::spell);
-            break;
-        }
-        last = Some(position);
-        page.entries.push(entry);
-    }
-    Ok(page)
+    listing::page(pending, found, query, cancel, |id, what| entry(id, what, root, registry))
 }
 
-fn check(cancel: &Cancel) -> Result<(), ListError> {
-    if cancel.is_cancelled() { Err(Cancelled { operation: "list" }.into()) } else { Ok(()) }
-}
-
-fn matches(query: &ListQuery, entry: &SessionEntry) -> bool {
-    let cwd = entry.stat.as_ref().and_then(|stat| stat.header.cwd.as_deref());
-    let in_cwd = query.cwd.as_deref().is_none_or(|wanted| cwd == Some(wanted));
-    in_cwd && (query.states.is_empty() || query.states.contains(&entry.state))
-}
-
-/// Where an entry stands in the order: newest first, ties by id.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Position {
-    modified_at: Reverse<i64>,
-    id: SessionId,
-}
-
-impl Position {
-    fn parse(cursor: &str) -> Result<Self, BadListCursor> {
-        let (time, segment) = cursor.split_once('.').ok_or(BadListCursor)?;
-        let modified_at = Reverse(time.parse().map_err(|_| BadListCursor)?);
-        Ok(Self { modified_at, id: decode_id(segment).ok_or(BadListCursor)? })
-    }
-
-    fn spell(&self) -> String {
-        format!("{}.{}", self.modified_at.0, encode_id(&self.id))
-    }
-}
-
-/// What may become an entry.
-#[derive(Debug)]
-struct Candidate {
-    id: SessionId,
-    modified_at: i64,
-    what: What,
-}
-
+/// What a candidate is.
 #[derive(Debug)]
 enum What {
-    /// Only in the memory of this store.
-    Pending(Box<SessionStat>),
     /// A log of ours, by its place; its header has not been looked at.
     Log(SessionDir),
     /// Something that is not served, and why.
     Unserved(SessionState, String),
 }
 
-impl Candidate {
-    fn position(&self) -> Position {
-        Position { modified_at: Reverse(self.modified_at), id: self.id.clone() }
-    }
+type Candidate = Found<What>;
 
-    fn entry(self, root: &Root, registry: &Registry) -> Option<SessionEntry> {
-        let (stat, state, reason) = match self.what {
-            What::Pending(stat) => (Some(*stat), SessionState::Ok, None),
-            What::Unserved(state, reason) => (None, state, Some(reason)),
-            What::Log(dir) => match read_log(root, registry, &self.id, &dir) {
-                Some(Ok(stat)) => (Some(stat), SessionState::Ok, None),
-                Some(Err((state, reason))) => (None, state, Some(reason)),
-                // Gone since it was found.
-                None => return None,
-            },
-        };
-        Some(SessionEntry { id: self.id, stat, state, reason })
-    }
+fn entry(id: SessionId, what: What, root: &Root, registry: &Registry) -> Option<SessionEntry> {
+    let (stat, state, reason) = match what {
+        What::Unserved(state, reason) => (None, state, Some(reason)),
+        What::Log(dir) => match read_log(root, registry, &id, &dir) {
+            Some(Ok(stat)) => (Some(stat), SessionState::Ok, None),
+            Some(Err((state, reason))) => (None, state, Some(reason)),
+            // Gone since it was found.
+            None => return None,
+        },
+    };
+    Some(SessionEntry { id, stat, state, reason })
 }
 
 fn read_log(
@@ -167,18 +100,6 @@ fn reason(failure: LogFailure) -> (SessionState, String) {
 
 fn unreadable(error: &io::Error) -> String {
     format!("it cannot be read: {error}")
-}
-
-fn pending(registry: &Registry) -> Vec<Candidate> {
-    let pending = registry.owners().into_iter().filter_map(|(id, owner)| match owner.standing() {
-        Standing::Pending { header, revision } => Some(Candidate {
-            id,
-            modified_at: i64::try_from(header.created_at).unwrap_or(i64::MAX),
-            what: What::Pending(Box::new(snapshot::of_pending(&header, &revision))),
-        }),
-        _ => None,
-    });
-    pending.collect()
 }
 
 /// The walk over the tree.
@@ -288,7 +209,7 @@ impl<'a> Walk<'a> {
             let reason = "its directory is not named after a session".to_owned();
             let what = match what {
                 What::Log(_) => What::Unserved(SessionState::Damaged, reason),
-                what => what,
+                what @ What::Unserved(..) => what,
             };
             return self.found.push(Candidate { id, modified_at, what });
         }

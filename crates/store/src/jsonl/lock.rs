@@ -1,11 +1,8 @@
 //! The lock that keeps other processes from writing.
 
-use std::io;
+use std::{io, path::Path};
 
-use super::{
-    fs::{File, Fs, OpenMode},
-    layout::SessionDir,
-};
+use super::fs::{File, Fs, OpenMode};
 
 /// How often the lock file may be replaced under our hands before the session counts as owned.
 const ATTEMPTS: usize = 3;
@@ -21,17 +18,16 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of an existing session directory; `None` when someone else has it.
-    pub(crate) fn take(fs: &dyn Fs, dir: &SessionDir) -> io::Result<Option<Self>> {
-        let path = dir.lock();
+    /// Takes the lock at a path in an existing directory; `None` when someone else has it.
+    pub(crate) fn take(fs: &dyn Fs, path: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
-            let file = fs.open(&path, OpenMode::Lock)?;
+            let file = fs.open(path, OpenMode::Lock)?;
             if !file.try_lock()? {
                 return Ok(None);
             }
             // Another file may have been put there between opening and locking; then someone else
             // can lock that one.
-            match fs.stat(&path) {
+            match fs.stat(path) {
                 Ok(there) if there.same_file(&file.stat()?) => {
                     return Ok(Some(Self { file }));
                 }

@@ -47,7 +47,7 @@ pub(crate) fn materialize(
     root.make_session_dir(dir.path())
         .map_err(|source| io_failure(id, "make the directory", dir.path(), source))?;
     if lock.is_none() {
-        let taken = Lock::take(&*root.fs, &dir)
+        let taken = Lock::take(&*root.fs, &dir.lock())
             .map_err(|source| io_failure(id, "lock", &dir.lock(), source))?;
         *lock = Some(taken.ok_or_else(|| owned(header))?);
     }

@@ -11,11 +11,10 @@
 //! | `root`, `discover`, `head`, `snapshot`, `list` | finding sessions; headers and states of files |
 //! | `reader` | from a file to events |
 //! | `lock`, `seal`, `materialize`, `cut`, `open_log`, `writer` | owning a session, making its log, appending to it |
-//! | `registry`, `queue`, `mutations` | who writes what within a store; one mutation after the other |
-//! | `handle`, `store` | the asynchronous shell |
+//! | `store` | what it takes to be a store |
 //!
-//! All but the last two rows are plain synchronous code. The feature `sim` adds `blocking`, which
-//! runs it without the shell.
+//! All of it is plain synchronous code; the asynchronous shell is the one that every backend has.
+//! The feature `sim` adds `blocking`, which runs it without the shell.
 
 #[cfg(feature = "sim")]
 pub mod blocking;
@@ -23,20 +22,16 @@ mod bytes;
 mod cut;
 mod discover;
 mod failure;
-mod frames;
+pub(crate) mod frames;
 pub mod fs;
-mod handle;
 mod head;
 mod layout;
 mod list;
-mod lock;
+pub(crate) mod lock;
 mod materialize;
-mod mutations;
 mod open_log;
 mod options;
-mod queue;
 mod reader;
-mod registry;
 mod root;
 mod seal;
 mod snapshot;

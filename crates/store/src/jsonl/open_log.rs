@@ -6,32 +6,19 @@ use turnkeep_log::SessionId;
 
 use super::{
     cut,
-    failure::{WriteFailure, io_failure},
+    discover::Contents,
+    failure::io_failure,
     frames::encode_frame,
     fs::{File, FileStat},
     layout::{Encoding, SessionDir},
     materialize::Made,
     reader::Progress,
-    registry::Acknowledged,
     root::Root,
     seal::{Ending, Seal},
     tail::Tail,
+    writer::Acknowledged,
 };
-
-/// Why nothing may be written to a log any more.
-#[derive(Clone, Debug)]
-pub(crate) enum Broken {
-    Lost(String),
-    Poisoned(String),
-}
-
-/// Why a log did not take a batch.
-pub(crate) enum Setback {
-    /// Nothing changed, and it may be tried again.
-    Failed(WriteFailure),
-    /// Nobody can say what the log holds now, or it is no longer ours.
-    Broken(Broken),
-}
+use crate::shell::{Broken, Setback};
 
 /// How often a batch is written that the system takes in pieces.
 const ATTEMPTS: usize = 3;
@@ -163,6 +150,11 @@ impl OpenLog {
                 open.size, self.left.size
             )));
         }
+        if let Some((version, _)) = Contents::of(&*root.fs, self.dir.path())?.newer {
+            return Ok(Some(format!(
+                "a newer harness has moved the session to log format v{version}; nothing was written"
+            )));
+        }
         let rewritten = !self.ending.holds(&*self.file)?;
         Ok(rewritten.then(|| {
             "its log ends with other bytes than this handle left; nothing was written".to_owned()
@@ -280,8 +272,8 @@ impl OpenLog {
         if torn.untouched {
             return Ok(());
         }
-        let undone = "what a failed write left could not be taken back";
-        let stat = self.file.stat().map_err(|error| poisoned(undone, &error))?;
+        let undone = format!("failed to roll back append to \"{}\"", self.path.display());
+        let stat = self.file.stat().map_err(|error| poisoned(&undone, &error))?;
         if stat.size != self.end + torn.written {
             return Err(Setback::Broken(Broken::Lost(format!(
                 "someone else wrote while a batch failed half way: its log has {} bytes",
@@ -293,7 +285,7 @@ impl OpenLog {
             .truncate(self.end)
             .and_then(|()| self.file.sync_all())
             .and_then(|()| self.file.stat());
-        self.left = stat.map_err(|error| poisoned(undone, &error))?;
+        self.left = stat.map_err(|error| poisoned(&undone, &error))?;
         Ok(())
     }
 

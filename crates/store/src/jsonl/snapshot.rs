@@ -10,8 +10,8 @@ use super::{
     fs::{FileStat, OpenMode},
     head::Head,
     layout::SessionDir,
-    registry::Registry,
     root::Root,
+    writer::Registry,
 };
 use crate::seam::{Revision, SessionStat};
 
@@ -59,17 +59,6 @@ pub(crate) fn of(header: SessionHeader, file: &FileStat) -> SessionStat {
         event_count: None,
         size_bytes: Some(file.size),
         modified_at: Some(modified_at(file)),
-    }
-}
-
-/// What a pending session's writer says.
-pub(crate) fn of_pending(header: &SessionHeader, revision: &Revision) -> SessionStat {
-    SessionStat {
-        header: header.clone(),
-        revision: revision.clone(),
-        event_count: None,
-        size_bytes: None,
-        modified_at: None,
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `assistant/chunk` | An answer, `asst:<seq of the request's first chunk>`, assembled from what has streamed in. It is shown from its first block on. |
 //! | `assistant/message` | The same answer, settled: under the same id, its blocks as the message has them. A message without chunks is an answer under its own seq. |
 //! | `llm/retry`, another chunk after `finish` | The request so far has come to nothing. What it showed stays, with its error; without any block there is no record of it, unless its turn ends with it. |
-//! | `tool/call`, `tool/result` | The state of the part that asked for the call. The first result stands: one that replaces it is for the model. Without a result by the end of its turn the call was cut short. |
+//! | `tool/call`, `tool/result` | The state of the part that asked for the call. Arguments that are no JSON object stand under `raw`. A child session is named where the result says which one it is. The first result stands: one that replaces it is for the model. Without a result by the end of its turn the call was cut short. |
 //! | `step/end` | Its answers are complete. They show why they finished from then on. |
 //! | `turn/end` | How the turn's last answer ended: `finish`, or `error` when it failed or was stopped. A turn that failed before anything streamed in gets an answer without parts that says so. |
 //! | `command/run` of a person | A user record `command:<id>` with the line that was typed; the text of its `command/done` is a second, synthetic part. |

@@ -1,7 +1,11 @@
 //! The rows that a turn page will hold.
 
 use crate::{
-    cursor::Token, error::TurnPageError, page::SourceRow, projection::Projection,
+    cursor::Token,
+    error::TurnPageError,
+    page::SourceRow,
+    projection::Projection,
+    reader::{Sink, Spot},
     turn_page::TurnPage,
 };
 
@@ -35,34 +39,6 @@ impl Window {
         }
     }
 
-    /// Whether all turns wanted are there, so that whatever is older is for another page.
-    pub(super) fn is_full(&self) -> bool {
-        self.started >= self.turns
-    }
-
-    /// Whether a row older than the window has been seen.
-    pub(super) fn is_trimmed(&self) -> bool {
-        self.trimmed
-    }
-
-    /// Takes in the next older row. `before` is the source cursor that goes with its id in a token.
-    pub(super) fn add(&mut self, row: &SourceRow, before: impl FnOnce() -> Option<String>) {
-        if self.is_full() {
-            self.trimmed = true;
-            return;
-        }
-        let mut record = String::new();
-        self.projection.write(row.json.json(), &mut record);
-        self.records.push(record);
-        if row.starts_turn {
-            self.started += 1;
-            self.up_to_start = self.records.len();
-        }
-        if row.starts_turn || self.started == 0 {
-            self.resume = Some(Token { before: before(), boundary: row.id.clone() });
-        }
-    }
-
     /// Makes the page. `complete` says that nothing is older than what came in.
     ///
     /// # Errors
@@ -81,5 +57,35 @@ impl Window {
         }
         self.records.reverse();
         Ok(TurnPage { records: self.records, turn_count: self.started, cursor, complete })
+    }
+}
+
+impl Sink for Window {
+    fn add(&mut self, row: &SourceRow, spot: Spot<'_>) {
+        if self.started >= self.turns {
+            self.trimmed = true;
+            return;
+        }
+        let mut record = String::new();
+        self.projection.write(row.json.json(), &mut record);
+        self.records.push(record);
+        if row.starts_turn {
+            self.started += 1;
+            self.up_to_start = self.records.len();
+        }
+        if row.starts_turn || self.started == 0 {
+            let before = spot.made_cursor(row).or_else(|| spot.before.map(str::to_owned));
+            self.resume = Some(Token { before, boundary: row.id.clone() });
+        }
+    }
+
+    /// Whether all turns wanted are there.
+    fn is_full(&self) -> bool {
+        self.started >= self.turns
+    }
+
+    /// Whether a row older than the window has been seen.
+    fn is_settled(&self) -> bool {
+        self.trimmed
     }
 }

@@ -85,6 +85,11 @@ impl Decoder {
         })
     }
 
+    /// The most that unpacking a complete frame can take, in bytes read and written.
+    pub(crate) fn work(&self, frame: Frame) -> usize {
+        frame.len.saturating_add(frame.unpacked.min(self.limit))
+    }
+
     /// The text of a complete frame, its checksum verified. Bytes that are not UTF-8 are read as
     /// U+FFFD, as existing readers do.
     pub(crate) fn decode(&mut self, bytes: &[u8], frame: Frame) -> Result<Text, DecodeError> {

@@ -7,4 +7,4 @@ mod scan;
 mod tests;
 
 pub(crate) use codec::{DecodeError, Decoder, encode_frame, text_of};
-pub(crate) use scan::{CHECKSUM, Frame, FrameScan, MAGIC, scan_frame};
+pub(crate) use scan::{CHECKSUM, Frame, FrameScan, MAGIC, scan_frame, scan_frame_within};

@@ -48,10 +48,17 @@ pub(crate) struct Frame {
 /// Bit 4 of the descriptor, which the RFC leaves unused, must be zero as well: the readers this
 /// format is shared with refuse it.
 pub(crate) fn scan_frame(bytes: &[u8]) -> FrameScan {
+    let mut blocks = usize::MAX;
+    scan_frame_within(bytes, &mut blocks).unwrap_or(FrameScan::Incomplete)
+}
+
+/// The same, looking at no more than so many blocks, which are counted down; `None` when that was
+/// too few to tell. A block may take three bytes, so that a scan of foreign bytes can be long.
+pub(crate) fn scan_frame_within(bytes: &[u8], blocks: &mut usize) -> Option<FrameScan> {
     let mut rest = Cursor { bytes, at: 0 };
     match rest.header() {
-        Ok(checksum) => rest.blocks(checksum),
-        Err(ended) => ended,
+        Ok(checksum) => rest.blocks(checksum, blocks),
+        Err(ended) => Some(ended),
     }
 }
 
@@ -99,12 +106,13 @@ impl<'a> Cursor<'a> {
         Ok(descriptor & 0b100 != 0)
     }
 
-    fn blocks(&mut self, checksum: bool) -> FrameScan {
+    fn blocks(&mut self, checksum: bool, most: &mut usize) -> Option<FrameScan> {
         let mut unpacked: usize = 0;
         loop {
+            *most = most.checked_sub(1)?;
             let (last, block) = match self.block() {
                 Ok(read) => read,
-                Err(ended) => return ended,
+                Err(ended) => return Some(ended),
             };
             unpacked = unpacked.saturating_add(block);
             if last {
@@ -112,9 +120,9 @@ impl<'a> Cursor<'a> {
             }
         }
         if checksum && self.take(CHECKSUM).is_err() {
-            return FrameScan::Incomplete;
+            return Some(FrameScan::Incomplete);
         }
-        FrameScan::Complete(Frame { len: self.at, unpacked, checksum })
+        Some(FrameScan::Complete(Frame { len: self.at, unpacked, checksum }))
     }
 
     /// Reads one block; whether it is the last, and how much it unpacks to at most.

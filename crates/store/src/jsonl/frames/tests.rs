@@ -122,8 +122,14 @@ fn the_checksum_is_verified() {
 
 #[test]
 fn a_frame_that_needs_a_dictionary_is_refused() {
-    let bytes = frame(0b01, &[0x58, 7], &[(0, 2, b"a\n")], &[]);
-    assert!(matches!(decode(&bytes), Err(DecodeError::Invalid(_))));
+    // The dictionary's number takes one, two or four bytes.
+    for (flag, number) in [(0b01, &[7][..]), (0b10, &[7, 0]), (0b11, &[7, 0, 0, 0])] {
+        let window = [&[0x58], number].concat();
+        let bytes = frame(flag, &window, &[(0, 2, b"a\n")], &[]);
+        let FrameScan::Complete(found) = scan_frame(&bytes) else { panic!("{flag}") };
+        assert_eq!(found.len, bytes.len(), "{flag}");
+        assert!(matches!(decode(&bytes), Err(DecodeError::Invalid(_))), "{flag}");
+    }
 }
 
 #[test]

@@ -42,11 +42,12 @@ pub trait Fs: fmt::Debug + Send + Sync {
     /// What the system says. The state on disk is unknown then.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Opens an existing file.
+    /// Opens a regular file, without waiting for anybody.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) when it is something else, such as a FIFO;
+    /// what else the system says.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn File>>;
 
     /// Gives a file a second name, unless something has that name.

@@ -6,7 +6,10 @@ use std::{
     path::Path,
 };
 
-use rustix::fs::{CWD, FlockOperation, RenameFlags};
+use rustix::{
+    fs::{CWD, FlockOperation, OFlags, RenameFlags},
+    io::Errno,
+};
 
 use super::{DirEntry, EntryKind, File, FileStat, Fs, OpenMode};
 
@@ -33,7 +36,11 @@ impl Fs for OsFs {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        fs::File::open(path)?.sync_all()
+        fs::OpenOptions::new()
+            .read(true)
+            .custom_flags(flags(OFlags::DIRECTORY))
+            .open(path)?
+            .sync_all()
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn File>> {
@@ -44,7 +51,18 @@ impl Fs for OsFs {
             OpenMode::CreateNew => options.read(true).append(true).create_new(true).mode(0o600),
             OpenMode::Lock => options.write(true).create(true).truncate(false).mode(0o600),
         };
-        Ok(Box::new(OsFile(options.open(path)?)))
+        let file = options.custom_flags(flags(OFlags::NOCTTY)).open(path).map_err(|error| {
+            // A FIFO that nobody reads, a socket, or a device that is not there.
+            if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) {
+                not_regular()
+            } else {
+                error
+            }
+        })?;
+        if !file.metadata()?.is_file() {
+            return Err(not_regular());
+        }
+        Ok(Box::new(OsFile(file)))
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -91,7 +109,7 @@ impl File for OsFile {
     fn try_lock(&self) -> io::Result<bool> {
         match rustix::fs::flock(&self.0, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(Errno::WOULDBLOCK) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -99,6 +117,16 @@ impl File for OsFile {
     fn unlock(&self) -> io::Result<()> {
         Ok(rustix::fs::flock(&self.0, FlockOperation::Unlock)?)
     }
+}
+
+/// Flags to open with. Opening a FIFO waits for its other end unless told not to; a regular file
+/// does not care.
+fn flags(more: OFlags) -> i32 {
+    (OFlags::NONBLOCK | more).bits().cast_signed()
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 /// Repeats a call that a signal interrupted.

@@ -1,7 +1,5 @@
 //! Where everything is: names and paths, no file operation.
 
-mod segment;
-
 #[cfg(test)]
 mod tests;
 
@@ -10,8 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) use segment::{decode_id, encode_id, project_key};
 use turnkeep_log::{SessionHeader, SessionId};
+
+pub(crate) use crate::segment::{decode_id, encode_id, project_key};
 
 /// The lock file of a session directory.
 const LOCK: &str = "session.lock";

@@ -3,10 +3,8 @@ use std::{collections::HashMap, ffi::OsStr, path::Path};
 use proptest::prelude::*;
 use turnkeep_log::{SessionHeader, SessionId};
 
-use super::{
-    Artifact, Encoding, Layout, decode_id, encode_id, flat_log_id, project_key,
-    segment::{decode_units, encode_units},
-};
+use super::{Artifact, Encoding, Layout, decode_id, encode_id, flat_log_id, project_key};
+use crate::segment::{decode_units, encode_units};
 
 fn id(text: &str) -> SessionId {
     SessionId::new(text).unwrap()

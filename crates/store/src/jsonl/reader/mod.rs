@@ -1,5 +1,6 @@
 //! Reading a log.
 
+mod handle;
 mod intake;
 mod pass;
 
@@ -7,14 +8,15 @@ use std::{io, path::Path};
 
 use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 
+pub(crate) use self::handle::JsonlReader;
 use self::pass::Pass;
 use super::{
     failure::{LogFailure, Subject},
     fs::{FileStat, OpenMode},
-    registry::Acknowledged,
     root::Root,
     seal::Ending,
     tail::Tail,
+    writer::Acknowledged,
 };
 use crate::seam::{Cancel, EventRange};
 
@@ -48,6 +50,8 @@ pub(crate) struct LogRead {
     pub(crate) events: Vec<Event>,
     /// How far the log goes.
     pub(crate) progress: Progress,
+    /// Whether the reading went that far itself, instead of relying on an earlier one.
+    pub(crate) went_to_end: bool,
     /// What comes after it.
     pub(crate) tail: Option<Tail>,
     /// What the file ends with, when reading began at the beginning.

@@ -73,10 +73,11 @@ impl<'a> Pass<'a> {
         }
         let mut pass = Self::new(root, request, file, end, Seq(0));
         let tail = pass.run()?;
-        let next = pass.intake.records.next_seq();
-        let progress = Progress { file: stat, end: pass.at, next, marks: pass.intake.marks };
-        let ending = Some(pass.ending);
-        Ok(LogRead { header: pass.header, events: pass.intake.events, progress, tail, ending })
+        let next = pass.intake.records().next_seq();
+        let (events, marks) = pass.intake.finish();
+        let progress = Progress { file: stat, end: pass.at, next, marks };
+        let (header, ending) = (pass.header, Some(pass.ending));
+        Ok(LogRead { header, events, progress, went_to_end: true, tail, ending })
     }
 
     fn new(
@@ -102,13 +103,16 @@ impl<'a> Pass<'a> {
     fn finish_from(self, stat: FileStat, known: &Progress) -> LogRead {
         let mut progress = known.clone();
         progress.file = stat;
+        let went_to_end = self.enough.is_none();
+        let next = self.intake.records().next_seq();
+        let (events, marks) = self.intake.finish();
         if self.at >= known.end {
             progress.end = self.at;
-            progress.next = self.intake.records.next_seq();
-            let new = self.intake.marks.0.into_iter().filter(|mark| mark.offset >= known.end);
+            progress.next = next;
+            let new = marks.0.into_iter().filter(|mark| mark.offset >= known.end);
             new.for_each(|mark| progress.marks.add(mark));
         }
-        LogRead { header: None, events: self.intake.events, progress, tail: None, ending: None }
+        LogRead { header: None, events, progress, went_to_end, tail: None, ending: None }
     }
 
     fn run(&mut self) -> Result<Option<Tail>, LogFailure> {
@@ -116,14 +120,14 @@ impl<'a> Pass<'a> {
             Encoding::Zstd => self.frames()?,
             Encoding::None => self.lines()?,
         };
-        match &self.intake.refused {
+        match self.intake.refused() {
             Some(refused) => Err(self.subject.gate(refused)),
             None => Ok(tail),
         }
     }
 
     fn has_enough(&self) -> bool {
-        self.enough.is_none_or(|enough| self.intake.records.next_seq().0 >= enough)
+        self.enough.is_none_or(|enough| self.intake.records().next_seq().0 >= enough)
     }
 
     /// Whether the reading stops before the log does.
@@ -145,15 +149,6 @@ impl<'a> Pass<'a> {
             Encoding::Zstd => "empty or header-less Zstandard session log",
             Encoding::None => "empty or header-less session log",
         })
-    }
-
-    fn problem(&self, problem: &Problem) -> LogFailure {
-        match problem {
-            Problem::TooLong { .. } => self
-                .subject
-                .unsupported(format!("session \"{}\": {problem}, by this build", self.request.id)),
-            problem => self.subject.corrupt(&problem.to_string()),
-        }
     }
 }
 
@@ -208,12 +203,12 @@ impl Pass<'_> {
             return self.take_header(header_line(text, self.subject)?);
         }
         self.intake.take(self.at, text);
-        match self.intake.records.problem() {
+        match self.intake.records().problem() {
             None => Ok(()),
             Some(Problem::Unterminated { .. }) => {
                 Err(self.subject.corrupt("complete frame contains a torn JSONL record"))
             }
-            Some(problem) => Err(self.problem(problem)),
+            Some(problem) => Err(self.subject.records(problem)),
         }
     }
 }
@@ -285,8 +280,8 @@ impl Pass<'_> {
         if self.at >= self.bytes.end() || self.enough.is_some() {
             return Ok(None);
         }
-        let records = &self.intake.records;
-        records.committed().map_err(|problem| self.problem(problem))?;
+        let records = self.intake.records();
+        records.committed().map_err(|problem| self.subject.records(problem))?;
         let torn = matches!(records.problem(), Some(Problem::Unterminated { .. }));
         self.bytes.fill_all(self.at).map_err(|source| self.subject.io("read", source))?;
         let bytes = self.bytes.held();

@@ -3,10 +3,24 @@
 #[cfg(test)]
 mod tests;
 
-use super::frames::{Decoder, FrameScan, MAGIC, scan_frame};
+use super::frames::{DecodeError, Decoder, FrameScan, MAGIC, scan_frame_within};
 
 /// What a disk writes at once, and so loses at once.
 const SECTOR: usize = 512;
+
+/// How much work may go into looking for a good frame in a tail, in bytes, besides
+/// [`WORK_PER_BYTE`]. An interrupted append leaves next to no place where a frame could begin; bytes
+/// made up of such places would otherwise cost the square of their number.
+const WORK: usize = 16 << 20;
+
+/// How much work each byte of a tail allows for.
+const WORK_PER_BYTE: usize = 4;
+
+/// The work that looking at one place counts for.
+const WORK_PER_PLACE: usize = 256;
+
+/// The work that passing one block counts for.
+const WORK_PER_BLOCK: usize = 64;
 
 /// Bytes at the end of a log that are no part of it: what an append left that was never
 /// acknowledged. Readers stop before them; the next writer cuts them off.
@@ -50,17 +64,27 @@ pub(crate) struct NotATail {
 ///
 /// `problem` says what was wrong with the frame there; `None` when the bytes end inside it.
 /// Anything that a good frame follows is damage to committed history, whatever it looks like
-/// itself: cutting there would lose what was acknowledged.
+/// itself: cutting there would lose what was acknowledged. So is what would take too long to search
+/// for one: no append leaves that behind.
 pub(crate) fn judge_frames(
     offset: u64,
     bytes: &[u8],
     problem: Option<&str>,
     decoder: &mut Decoder,
 ) -> Result<Tail, NotATail> {
-    if let Some(at) = next_good_frame(bytes, decoder) {
-        let what = problem.map_or_else(|| format!("incomplete frame at byte {offset}"), Into::into);
-        let next = offset + at as u64;
-        return Err(NotATail { problem: format!("{what}, before an intact frame at byte {next}") });
+    let before = |what: String| {
+        let this = problem.map_or_else(|| format!("incomplete frame at byte {offset}"), Into::into);
+        Err(NotATail { problem: format!("{this}, before {what}") })
+    };
+    match next_good_frame(bytes, decoder) {
+        Search::Found(at) => {
+            return before(format!("an intact frame at byte {}", offset + at as u64));
+        }
+        Search::GaveUp(at) => {
+            let at = offset + at as u64;
+            return before(format!("too much that may be a frame to look at past byte {at}"));
+        }
+        Search::Nothing => {}
     }
     let zeroed = has_lost_sector(offset, bytes);
     match problem {
@@ -72,15 +96,38 @@ pub(crate) fn judge_frames(
     }
 }
 
-/// Where in the bytes, not at their beginning, a frame starts that unpacks.
-fn next_good_frame(bytes: &[u8], decoder: &mut Decoder) -> Option<usize> {
-    let finder = memchr::memmem::Finder::new(&MAGIC);
-    let after = bytes.get(1..)?;
-    finder.find_iter(after).map(|at| at + 1).find(|at| {
-        let candidate = bytes.get(*at..).unwrap_or_default();
-        matches!(scan_frame(candidate),
-            FrameScan::Complete(frame) if decoder.decode(candidate, frame).is_ok())
-    })
+/// What came of looking for a good frame.
+enum Search {
+    /// One begins here.
+    Found(usize),
+    /// There is none.
+    Nothing,
+    /// It would take too long to tell, from here on.
+    GaveUp(usize),
+}
+
+/// Looks in the bytes, not at their beginning, for a frame that unpacks, or that would if there were
+/// more room.
+fn next_good_frame(bytes: &[u8], decoder: &mut Decoder) -> Search {
+    let mut work = bytes.len().saturating_mul(WORK_PER_BYTE).saturating_add(WORK);
+    let after = bytes.get(1..).unwrap_or_default();
+    for at in memchr::memmem::find_iter(after, &MAGIC).map(|at| at + 1) {
+        // The last look may take more than is left: a large frame is worth one.
+        let Some(left) = work.checked_sub(WORK_PER_PLACE) else { return Search::GaveUp(at) };
+        let candidate = bytes.get(at..).unwrap_or_default();
+        let most = left / WORK_PER_BLOCK;
+        let mut blocks = most;
+        let Some(scan) = scan_frame_within(candidate, &mut blocks) else {
+            return Search::GaveUp(at);
+        };
+        work = left - (most - blocks) * WORK_PER_BLOCK;
+        let FrameScan::Complete(frame) = scan else { continue };
+        work = work.saturating_sub(decoder.work(frame));
+        if !matches!(decoder.decode(candidate, frame), Err(DecodeError::Invalid(_))) {
+            return Search::Found(at);
+        }
+    }
+    Search::Nothing
 }
 
 /// Where the tail of a text log begins that lost a sector: at the line of the first NUL byte, if

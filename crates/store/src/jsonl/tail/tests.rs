@@ -82,6 +82,51 @@ fn nothing_is_torn_that_a_good_frame_follows() {
     assert_eq!(judge(0, &lookalike, Some("invalid frame magic")).unwrap().kind, TailKind::Zeroed);
 }
 
+/// Tails that cost the square of their length, or more, when every frame in them is looked at.
+#[test]
+fn a_tail_full_of_frames_is_damage_and_soon_found_to_be() {
+    const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+    let cases: [(&str, &[u8]); 4] = [
+        // Each frame goes on through all that follow it, and ends nowhere.
+        ("endless", &[0, 0x58, 0x30, 0, 0]),
+        ("a run of 128 KiB each, with a wrong checksum", &[4, 0x58, 3, 0, 0x10, b'x', 1, 2, 3, 4]),
+        // A frame without content and with a wrong checksum.
+        ("empty", &[4, 0x58, 1, 0, 0, 1, 2, 3, 4]),
+        ("a dictionary", &[1, 0x58, 7, 1, 0, 0]),
+    ];
+    for (name, rest) in cases {
+        let frame = [&MAGIC[..], rest].concat();
+        let mut bytes = vec![b'!'];
+        bytes.extend(frame.iter().cycle().take(4 << 20));
+        for problem in [None, Some("invalid frame magic at byte 100")] {
+            let started = std::time::Instant::now();
+            let problem = judge(100, &bytes, problem).unwrap_err();
+            let took = started.elapsed();
+            assert!(took < std::time::Duration::from_secs(2), "{name}: {took:?}");
+            assert!(
+                problem.contains("too much that may be a frame to look at"),
+                "{name}: {problem}"
+            );
+        }
+        // Also when a sector is missing, which is torn as long as all of it could be looked at.
+        bytes.extend_from_slice(&[0; 1024]);
+        assert!(judge(100, &bytes, None).is_err(), "{name}");
+    }
+}
+
+/// What was given up on above is found when there is little before it.
+#[test]
+fn a_good_frame_is_found_behind_many_that_are_none() {
+    let good = encode_frame("{\"a\":1}\n").unwrap();
+    let bad = [0x28, 0xB5, 0x2F, 0xFD, 4, 0x58, 1, 0, 0, 1, 2, 3, 4].repeat(10_000);
+    let bytes = [b"!", &bad[..], &good].concat();
+    let at = 1 + bad.len();
+    assert_eq!(
+        judge(0, &bytes, Some("invalid frame magic at byte 0")),
+        Err(format!("invalid frame magic at byte 0, before an intact frame at byte {at}"))
+    );
+}
+
 #[test]
 fn lines_are_zeroed_from_the_line_of_the_first_nul() {
     let mut bytes = b"{\"seq\":0}\n{\"seq\":1".to_vec();

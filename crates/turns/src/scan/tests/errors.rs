@@ -1,7 +1,5 @@
-use super::{
-    source::{Indexed, page},
-    *,
-};
+use super::*;
+use crate::testing::{Indexed, page};
 
 const TIMELINE: &str = "u1 a1 u2 a2 u3 a3 u4 a4 u5 a5";
 
@@ -24,7 +22,7 @@ fn unsound_cursors_never_reach_the_source() {
     for cursor in
         ["oc1.", "oc1.!!", "oc1.bm8", &"x".repeat(8193), &format!("oc1.{}", "A".repeat(8190))]
     {
-        let refused = start(cursor, SourceKind::OpenCode).map(|scan| scan.want);
+        let refused = start(cursor, SourceKind::OpenCode).map(|scan| scan.want().cloned());
         assert_eq!(refused, Err(TurnPageError::InvalidCursor));
     }
     for cursor in ["x".repeat(8192), "\u{e9}".repeat(8192), "OC1.x".to_owned()] {

@@ -1,35 +1,11 @@
 //! Sessions of our own log.
 
-use turnkeep_log::{Text, id::Seq, json::JsonText};
+use turnkeep_log::id::Seq;
 
 use super::*;
-use crate::cursor::encode_seq;
-
-/// Records of a log with the seq of each one's first event, old to new.
-struct Log(Vec<(u64, String)>);
+use crate::{cursor::encode_seq, testing::Log};
 
 impl Log {
-    /// Times run backwards: they must not matter.
-    fn new(ids: &str) -> Self {
-        let records = ids.split_whitespace().enumerate().map(|(index, id)| {
-            let seq = index as u64 * 10;
-            (seq, record(id, Some(1_000_000 - seq)))
-        });
-        Self(records.collect())
-    }
-
-    fn answer(&self, request: &PageRequest) -> Answer {
-        let before = request.before.as_ref().map(|before| decode_seq(before).expect("a seq").0);
-        let older = |(seq, _): &&(u64, String)| before.is_none_or(|before| *seq < before);
-        let older: Vec<_> = self.0.iter().filter(older).collect();
-        let start = older.len().saturating_sub(request.limit);
-        let rows = older[start..].iter().map(|(seq, record)| {
-            (Seq(*seq), JsonText::parse(&Text::from(record.as_str())).expect("a record is JSON"))
-        });
-        let next = (start > 0).then(|| encode_seq(Seq(older[start].0)));
-        Answer::Page(SourcePage::from_log(rows.collect(), next).expect("records have ids"))
-    }
-
     fn run(&self, limits: Limits, turns: usize, width: usize, before: Option<&str>) -> Run {
         let query = query(turns, width, before);
         scan_within(limits, &query, SourceKind::Log, |request| self.answer(request))

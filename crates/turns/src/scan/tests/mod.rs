@@ -3,18 +3,18 @@ mod log;
 mod random;
 mod real;
 mod resume;
-mod source;
 mod truncation;
 mod unreadable;
 mod vectors;
 
 use super::*;
 use crate::{
-    cursor::{Position, Token, decode_seq},
+    cursor::Token,
+    page::{Purpose, SourcePage},
     projection::Parts,
+    testing::{self, SESSION, at, id_of, record, shown},
 };
 
-const SESSION: &str = "ses_1";
 const WHOLE: Projection = Projection { parts: Parts::Full, reasoning: true };
 
 /// What a scan asked for, and what came of it.
@@ -30,10 +30,6 @@ fn query(turns: usize, width: usize, before: Option<&str>) -> TurnQuery {
 
 fn token(before: Option<&str>, boundary: &str) -> String {
     Token { before: before.map(str::to_owned), boundary: boundary.to_owned() }.encode()
-}
-
-fn at(id: &str, time: u64) -> String {
-    Position { time, id: id.to_owned() }.encode()
 }
 
 fn scan(query: &TurnQuery, answer: impl FnMut(&PageRequest) -> Answer) -> Run {
@@ -104,36 +100,6 @@ impl Run {
     }
 }
 
-/// A source cursor as people read it.
-fn shown(before: Option<&str>) -> String {
-    let Some(before) = before else { return "newest".to_owned() };
-    match (Position::decode(before), decode_seq(before)) {
-        (Some(position), _) => format!("{}@{}", position.id, position.time),
-        (None, Some(seq)) => format!("#{seq}"),
-        (None, None) => before.to_owned(),
-    }
-}
-
 fn ids(page: &TurnPage) -> Vec<String> {
     page.records.iter().map(|record| id_of(record)).collect()
-}
-
-fn id_of(record: &str) -> String {
-    let record: serde_json::Value = serde_json::from_str(record).expect("a record is JSON");
-    record["info"]["id"].as_str().expect("a record has an id").to_owned()
-}
-
-/// A record whose kind is the first letter of its id: `u`ser, `a`ssistant, `s`ynthetic, sub`t`ask,
-/// `c`ompaction, `d`ivider-like tool row.
-fn record(id: &str, created: Option<u64>) -> String {
-    let (role, part) = match id.as_bytes()[0] {
-        b'u' => ("user", r#"{"type":"text","text":"t"}"#),
-        b's' => ("user", r#"{"type":"text","text":"t","synthetic":true}"#),
-        b't' => ("user", r#"{"type":"subtask"}"#),
-        b'c' => ("user", r#"{"type":"compaction"}"#),
-        b'd' => ("tool", r#"{"type":"text","text":"t"}"#),
-        _ => ("assistant", r#"{"type":"text","text":"t"}"#),
-    };
-    let time = created.map_or(String::new(), |ms| format!(r#","time":{{"created":{ms}}}"#));
-    format!(r#"{{"info":{{"id":"{id}","role":"{role}"{time}}},"parts":[{part}]}}"#)
 }

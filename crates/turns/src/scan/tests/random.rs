@@ -1,49 +1,11 @@
 //! Random sessions, widths and turns against the plainest oracle: the list of ids.
 
+use super::*;
+use crate::testing::{
+    Log,
+    drafts::{drafts, kind, truthful, with_claims},
+};
 use proptest::prelude::*;
-use turnkeep_log::{Text, id::Seq, json::JsonText};
-
-use super::{source::Model, *};
-use crate::cursor::encode_seq;
-
-/// One message: its kind, how long after the one before, how its id sorts among equals, and
-/// whether it claims a time of its own.
-type Draft = (prop::sample::Index, u64, u8, Option<u64>);
-
-fn drafts() -> impl Strategy<Value = Vec<Draft>> {
-    let claim = prop_oneof![9 => Just(None), 1 => (0_u64..120).prop_map(Some)];
-    prop::collection::vec((any::<prop::sample::Index>(), 0_u64..3, any::<u8>(), claim), 0..40)
-}
-
-fn kind(index: prop::sample::Index) -> char {
-    *index.get(&['u', 'u', 'a', 'a', 'a', 's', 't', 'c', 'd'])
-}
-
-/// A session in which every message's own time is the one it is ordered by.
-fn truthful(drafts: &[Draft]) -> Model {
-    let mut model = Model::default();
-    let mut time = 10;
-    for (index, (which, later, rank, _)) in drafts.iter().enumerate() {
-        time += later;
-        model.add(&format!("{}{rank:03}_{index}", kind(*which)), time, time);
-    }
-    model
-}
-
-/// A session in which some messages claim another time, never two neighbours: a message whose id
-/// was used again elsewhere is an accident, not a habit.
-fn with_claims(drafts: &[Draft]) -> Model {
-    let mut model = truthful(drafts);
-    let mut claimed_before = false;
-    for (message, (.., claim)) in model.messages.iter_mut().zip(drafts) {
-        let claim = claim.filter(|_| !claimed_before);
-        claimed_before = claim.is_some();
-        if let Some(time) = claim {
-            message.record = record(&message.place.id, Some(time));
-        }
-    }
-    model
-}
 
 /// All turn pages from the newest to the oldest, `width` rows at a time, which may differ from page
 /// to page.
@@ -220,35 +182,23 @@ proptest! {
     fn logs_are_paged_by_seq_alone(
         drafts in drafts(), turns in 1_usize..6, width in 1_usize..14, rows in 1_usize..60,
     ) {
-        let records: Vec<(u64, String, String)> = drafts.iter().enumerate().map(|(index, draft)| {
-            let (which, gap, rank, claim) = draft;
+        let records = drafts.iter().enumerate().map(|(index, (which, gap, rank, claim))| {
             let id = format!("{}{rank:03}_{index}", kind(*which));
-            let record = record(&id, *claim);
-            (index as u64 * 3 + gap, id, record)
-        }).collect();
-        let answer = |request: &PageRequest| {
-            let before = request.before.as_ref().map(|before| decode_seq(before).unwrap().0);
-            let older = records.iter().filter(|(seq, ..)| before.is_none_or(|before| *seq < before));
-            let older: Vec<_> = older.collect();
-            let start = older.len().saturating_sub(request.limit);
-            let rows = older[start..].iter().map(|(seq, _, record)| {
-                (Seq(*seq), JsonText::parse(&Text::from(record.as_str())).unwrap())
-            });
-            let next = (start > 0).then(|| encode_seq(Seq(older[start].0)));
-            Answer::Page(SourcePage::from_log(rows.collect(), next).unwrap())
-        };
+            (index as u64 * 3 + gap, record(&id, *claim))
+        });
+        let log = Log(records.collect());
         let limits = Limits { rows, ..LIMITS };
         let mut before = None;
         let mut got: Vec<String> = Vec::new();
         loop {
             let query_at = |width| query(turns, width, before.as_deref());
-            let run = scan_within(limits, &query_at(width), SourceKind::Log, answer);
-            let wide = scan_within(limits, &query_at(1000), SourceKind::Log, answer);
+            let run = scan_within(limits, &query_at(width), SourceKind::Log, |request| log.answer(request));
+            let wide = scan_within(limits, &query_at(1000), SourceKind::Log, |request| log.answer(request));
             prop_assert_eq!(run.page(), wide.page());
             got.splice(0..0, ids(run.page()));
             let Some(cursor) = run.page().cursor.clone() else { break };
             before = Some(cursor);
         }
-        prop_assert_eq!(got, records.iter().map(|(_, id, _)| id.clone()).collect::<Vec<_>>());
+        prop_assert_eq!(got, log.0.iter().map(|(_, record)| id_of(record)).collect::<Vec<_>>());
     }
 }

@@ -1,6 +1,7 @@
 //! Rows with times: pages go on at cursors made from the rows themselves.
 
-use super::{source::Model, *};
+use super::*;
+use crate::testing::Model;
 
 const TIMELINE: &str = "u1@10 a1@11 u2@20 a2@21 u3@30 a3@31 u4@40 a4@41 u5@50 a5@51";
 

@@ -1,9 +1,7 @@
 //! Full pages without a cursor.
 
-use super::{
-    source::{Indexed, Model},
-    *,
-};
+use super::*;
+use crate::testing::{Indexed, Model};
 
 const TIMELINE: &str = "u1@10 a1@11 u2@20 a2@21 u3@30 a3@31 u4@40 a4@41";
 
@@ -126,12 +124,12 @@ fn a_probe_that_only_shows_what_is_known_proves_nothing() {
     let model = Model::new(TIMELINE);
     for next in [None, Some("more".to_owned())] {
         let run = scan(&query(10, 4, None), |request| match request.purpose {
-            Purpose::Probe => source::page(&[record("a4", Some(41))], next.clone()),
+            Purpose::Probe => testing::page(&[record("a4", Some(41))], next.clone()),
             _ => losing(&model, None)(request),
         });
         assert_eq!(run.cursor(), "u3@30/u3");
         let run = scan(&query(10, 4, None), |request| match request.purpose {
-            Purpose::Probe if next.is_some() => source::page(&[], next.clone()),
+            Purpose::Probe if next.is_some() => testing::page(&[], next.clone()),
             _ => losing(&model, None)(request),
         });
         assert_eq!(run.page().complete, next.is_none());

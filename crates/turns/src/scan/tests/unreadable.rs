@@ -2,7 +2,8 @@
 
 use turnkeep_log::Text;
 
-use super::{source::Model, *};
+use super::*;
+use crate::testing::Model;
 
 fn model(messages: usize) -> Model {
     let ids = (0..messages).map(|index| {
@@ -85,7 +86,7 @@ fn a_probe_that_cannot_be_encoded_has_found_the_oldest_message() {
 
     // With all turns wanted in hand it is enough to know that there is something older.
     let full = scan(&query(1, 1, None), |request| match request.purpose {
-        Purpose::Scan => source::page(&[record("u003", Some(1003))], None),
+        Purpose::Scan => testing::page(&[record("u003", Some(1003))], None),
         _ => Answer::Unencodable,
     });
     assert_eq!(
@@ -185,7 +186,7 @@ fn without_times_a_message_that_was_read_is_not_the_unreadable_one() {
     let history = format!("[{},{}]", event("u1", 5), event("a2", 9));
     let run = scan(&query(3, 2, None), |request| match (request.purpose, &request.before) {
         (Purpose::Identify, _) => Answer::History(Text::from(history.as_str())),
-        (Purpose::Narrow, None) => source::page(&[record("a2", None)], Some("a2".to_owned())),
+        (Purpose::Narrow, None) => testing::page(&[record("a2", None)], Some("a2".to_owned())),
         _ => Answer::Unencodable,
     });
     assert_eq!(run.calls(), "newest 1:newest 1:a2 identify");

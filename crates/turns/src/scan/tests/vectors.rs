@@ -1,7 +1,8 @@
 //! Rows without times, so that pages go on in the form that existing hosts use: the source cursor
 //! of the page that the boundary was found on.
 
-use super::{source::Indexed, *};
+use super::*;
+use crate::testing::Indexed;
 
 const TIMELINE: &str = "u1 a1 u2 a2 u3 a3 u4 a4 u5 a5";
 
@@ -101,7 +102,7 @@ fn the_last_page_may_be_empty() {
     // Widths that divide the session would be doubted; here the source says more than it has.
     let source = Indexed::new("u1 a1");
     let run = scan(&query(3, 2, None), |request| match request.before.as_deref() {
-        None => source::page(&source.0, Some("0".to_owned())),
+        None => testing::page(&source.0, Some("0".to_owned())),
         _ => source.answer(request),
     });
     expect(&run, "newest 0", "u1 a1", 1, "-");
@@ -113,8 +114,8 @@ fn overlapping_pages_give_each_row_once_as_the_newer_page_had_it() {
     let mut older = Indexed::new("u1 u2 a2");
     older.0[1] = older.0[1].replace("\"t\"}", "\"older copy\"}");
     let run = scan(&query(10, 4, None), |request| match request.before.as_deref() {
-        None => source::page(&newer.0, Some("older".to_owned())),
-        _ => source::page(&older.0, None),
+        None => testing::page(&newer.0, Some("older".to_owned())),
+        _ => testing::page(&older.0, None),
     });
     assert_eq!(run.ids(), "u1 u2 a2 u3 a3");
     assert_eq!(run.page().records[1], record("u2", None));
@@ -123,7 +124,7 @@ fn overlapping_pages_give_each_row_once_as_the_newer_page_had_it() {
 #[test]
 fn a_message_without_parts_is_kept_byte_for_byte() {
     let row = "{\"extra\" : 1.50,\n \"info\":{\"id\":\"a\\u0031\",\"role\":\"assistant\"} }";
-    let run = scan(&query(1, 100, None), |_| source::page(&[row.to_owned()], None));
+    let run = scan(&query(1, 100, None), |_| testing::page(&[row.to_owned()], None));
     assert_eq!(run.page().records, [row]);
 }
 

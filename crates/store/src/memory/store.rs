@@ -1,0 +1,161 @@
+//! The store.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use turnkeep_log::{Seq, SessionHeader, SessionId, Vocabulary};
+
+use super::{
+    disk::{Disk, Stored},
+    log::{MemoryLog, MemoryReader},
+};
+use crate::{
+    error::{
+        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, StatError,
+    },
+    seam::{
+        Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
+        SessionStore,
+    },
+    shell::{
+        self, Core, ReadLog, Registry, TakenUp,
+        failure::{LogFailure, StoredLog},
+        listing::{self, Found},
+    },
+};
+
+/// Sessions on a [`Disk`] in memory.
+///
+/// Cloning it is cheap and gives the same store; [`MemoryStore::new`] on the same disk gives
+/// another one, which sees what this one has stored, and not what is pending here.
+#[derive(Clone, Debug)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    disk: Disk,
+    vocabulary: Arc<Vocabulary>,
+    registry: Arc<Registry<MemoryLog>>,
+}
+
+impl MemoryStore {
+    /// A store on a disk, whose readers know the event types of format v0.
+    #[must_use]
+    pub fn new(disk: &Disk) -> Self {
+        Self::with_vocabulary(disk, Vocabulary::v0())
+    }
+
+    /// A store on a disk, whose readers know these event types.
+    #[must_use]
+    pub fn with_vocabulary(disk: &Disk, vocabulary: Vocabulary) -> Self {
+        let vocabulary = Arc::new(vocabulary);
+        let registry = Registry::new("memory");
+        Self { shared: Arc::new(Shared { disk: disk.clone(), vocabulary, registry }) }
+    }
+}
+
+#[async_trait]
+impl SessionStore for MemoryStore {
+    async fn create(
+        &self,
+        header: SessionHeader,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn SessionHandle>, CreateError> {
+        shell::create(&self.shared, header, cancel).await
+    }
+
+    async fn open(
+        &self,
+        id: &SessionId,
+        access: Access,
+        cancel: &Cancel,
+    ) -> Result<Box<dyn SessionHandle>, OpenError> {
+        shell::open(&self.shared, id, access, cancel).await
+    }
+
+    async fn stat(
+        &self,
+        id: &SessionId,
+        cancel: &Cancel,
+    ) -> Result<Option<SessionStat>, StatError> {
+        shell::stat(&self.shared, id, cancel).await
+    }
+
+    async fn list(&self, query: &ListQuery, cancel: &Cancel) -> Result<SessionList, ListError> {
+        shell::list(&self.shared, query, cancel).await
+    }
+
+    async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
+        shell::flush(&self.shared, cancel).await
+    }
+}
+
+impl Core for Shared {
+    type Reader = MemoryReader;
+    type Log = MemoryLog;
+
+    fn registry(&self) -> &Arc<Registry<MemoryLog>> {
+        &self.registry
+    }
+
+    fn is_stored(&self, id: &SessionId) -> Result<bool, LogFailure> {
+        Ok(self.disk.look(id, |_| ()).is_some())
+    }
+
+    fn new_log(self: &Arc<Self>, header: &SessionHeader) -> MemoryLog {
+        MemoryLog::pending(self.disk.clone(), header.clone())
+    }
+
+    fn reader(self: &Arc<Self>, _: &SessionHeader) -> MemoryReader {
+        MemoryReader::new(self.disk.clone(), Arc::clone(&self.vocabulary))
+    }
+
+    fn find(
+        self: &Arc<Self>,
+        id: &SessionId,
+        _: &Cancel,
+    ) -> Result<Option<(SessionHeader, MemoryReader)>, LogFailure> {
+        let Some(line) = self.disk.look(id, |stored| stored.header.clone()) else {
+            return Ok(None);
+        };
+        let header = StoredLog { id, path: None }.parse_header(&line)?;
+        let reader = self.reader(&header);
+        Ok(Some((header, reader)))
+    }
+
+    fn take_up(
+        self: &Arc<Self>,
+        id: &SessionId,
+        cancel: &Cancel,
+    ) -> Result<TakenUp<MemoryReader, MemoryLog>, OpenError> {
+        let not_found = || NotFound { id: id.clone() };
+        self.disk.look(id, |_| ()).ok_or_else(not_found)?;
+        let lease = self.disk.lease(id).ok_or_else(|| AlreadyOwned { id: id.clone() })?;
+        let (header, reader) = self.find(id, cancel)?.ok_or_else(not_found)?;
+        let nothing = EventRange { offset: u64::MAX, length: None };
+        reader.read(id, nothing, cancel)?.ok_or_else(not_found)?;
+        let end = self.disk.look(id, |stored| stored.events.len()).ok_or_else(not_found)?;
+        let log = MemoryLog::stored(self.disk.clone(), id.clone(), lease);
+        Ok(TakenUp { header, reader, log, next: Seq(0).plus(end) })
+    }
+
+    fn stat(&self, id: &SessionId) -> Result<Option<SessionStat>, LogFailure> {
+        let stat = |stored: &Stored| {
+            let header = StoredLog { id, path: None }.parse_header(&stored.header)?;
+            Ok(stored.stat(header))
+        };
+        self.disk.look(id, stat).transpose()
+    }
+
+    fn list(&self, query: &ListQuery, cancel: &Cancel) -> Result<SessionList, ListError> {
+        let pending = self.registry.all_pending();
+        let found = self.disk.look_at_all(|id, stored| Found {
+            id: id.clone(),
+            modified_at: stored.modified_at,
+            what: listing::entry(id, &stored.header, |header| stored.stat(header)),
+        });
+        listing::page(pending, found, query, cancel, |_, entry| Some(entry))
+    }
+}

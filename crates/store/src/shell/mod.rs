@@ -1,0 +1,57 @@
+//! What all backends have in common: the asynchronous shell around a synchronous core.
+//!
+//! A backend says how one log is read ([`ReadLog`]) and written ([`WriteLog`]) and how sessions
+//! are found ([`Core`]), as plain blocking code. The rest is here, once: one write handle a
+//! session, its mutations in the order of the calls, what closing and dropping mean, pending
+//! sessions, the order of a listing, and which errors come of it.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `registry` | who writes what within a store |
+//! | `queue`, `mutations`, `writer` | one mutation after the other; what a failed one means |
+//! | `handle` | a session held open |
+//! | `store` | the operations of a store |
+//! | `intake`, `listing`, `failure` | from records to events; a page of entries; what went wrong |
+
+pub(crate) mod failure;
+mod handle;
+pub(crate) mod intake;
+pub(crate) mod listing;
+mod mutations;
+mod queue;
+mod registry;
+mod store;
+mod writer;
+
+use std::{io, time::SystemTime};
+
+#[cfg(feature = "sim")]
+pub(crate) use self::{
+    handle::Reading,
+    mutations::Owned,
+    store::{own, reserve},
+};
+pub(crate) use self::{
+    handle::{ReadLog, Slice},
+    registry::{Registry, locked},
+    store::{Core, TakenUp, check, create, flush, list, open, stat},
+    writer::{Broken, Setback, WriteLog},
+};
+use crate::error::IoFailure;
+
+/// Runs blocking work on the blocking pool, to its end even if nobody waits for it any more.
+async fn on_pool<T: Send + 'static>(
+    doing: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, IoFailure> {
+    let failed = |source| IoFailure { context: format!("cannot {doing}"), source };
+    let runtime =
+        tokio::runtime::Handle::try_current().map_err(io::Error::other).map_err(failed)?;
+    runtime.spawn_blocking(work).await.map_err(io::Error::other).map_err(failed)
+}
+
+/// The time, in milliseconds since the epoch; 0 where the clock is before it.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

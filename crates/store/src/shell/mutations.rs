@@ -1,0 +1,82 @@
+//! What a write handle's queue works on.
+
+use std::{
+    error::Error,
+    sync::{Arc, Mutex},
+};
+
+use turnkeep_log::{Event, Seq, SessionId};
+
+use super::{
+    queue::Queue,
+    registry::{Claim, locked},
+    writer::Writer,
+};
+use crate::error::{AppendError, CloseError, FlushError};
+
+pub(crate) use super::writer::WriteLog;
+
+/// The mutations of one write handle, in the order of the calls.
+pub(crate) type Mutations<L> = Queue<Owned<L>>;
+
+/// A session and the right to write it. Dropping it gives the right back.
+#[derive(Debug)]
+pub(crate) struct Owned<L: WriteLog> {
+    // First the lock, then the claim: whoever claims the session next finds it unlocked.
+    writer: Writer<L>,
+    claim: Claim<L>,
+}
+
+impl<L: WriteLog> Owned<L> {
+    pub(crate) fn new(writer: Writer<L>, claim: Claim<L>) -> Self {
+        Self { writer, claim }
+    }
+
+    pub(crate) fn claim(&self) -> &Claim<L> {
+        &self.claim
+    }
+
+    pub(crate) fn append(&mut self, events: &[Event]) -> Result<Seq, AppendError> {
+        self.writer.append(events)
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), FlushError> {
+        self.writer.flush()
+    }
+}
+
+/// The first failure of a handle that nobody waited for, to be told when it closes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unreported(Arc<Mutex<Option<CloseError>>>);
+
+impl Unreported {
+    /// Where the outcome of an append goes that nobody waits for.
+    pub(crate) fn append(&self, id: &SessionId) -> impl Fn(Result<Seq, AppendError>) + use<> {
+        let (unreported, id) = (self.clone(), id.clone());
+        move |outcome| {
+            if let Err(error) = outcome {
+                unreported.keep(&id, error.kind(), &error);
+            }
+        }
+    }
+
+    /// Where the outcome of a flush goes that nobody waits for.
+    pub(crate) fn flush(&self, id: &SessionId) -> impl Fn(Result<(), FlushError>) + use<> {
+        let (unreported, id) = (self.clone(), id.clone());
+        move |outcome| {
+            if let Err(error) = outcome {
+                unreported.keep(&id, error.kind(), &error);
+            }
+        }
+    }
+
+    fn keep(&self, id: &SessionId, kind: &'static str, error: &dyn Error) {
+        let message = error.to_string();
+        locked(&self.0).get_or_insert(CloseError { id: id.clone(), kind, message });
+    }
+
+    /// What closing comes to.
+    pub(crate) fn outcome(&self) -> Result<(), CloseError> {
+        locked(&self.0).clone().map_or(Ok(()), Err)
+    }
+}

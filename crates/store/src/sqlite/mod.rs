@@ -1,0 +1,27 @@
+//! Sessions in one SQLite database.
+//!
+//! Behind the feature `sqlite`. `docs/sqlite.md` describes the tables, and why they are safe to
+//! append to. In short: a session is a row with its header, and a row for each part of its log,
+//! which holds the very frame that a jsonl log would have. Rows are only ever inserted, by whoever
+//! holds the kernel's lock on the session, after a look at the last one.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `place` | paths, permissions, making a new database |
+//! | `schema` | the tables, and telling our databases from others |
+//! | `database` | connections and how they are set up |
+//! | `sessions` | finding sessions: what the rows say without their logs |
+//! | `reader`, `writer` | reading a log, appending to it |
+//! | `store` | what it takes to be a store |
+
+mod database;
+mod fault;
+mod options;
+mod place;
+mod reader;
+mod schema;
+mod sessions;
+mod store;
+mod writer;
+
+pub use self::{options::SqliteOptions, store::SqliteStore};

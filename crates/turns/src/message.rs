@@ -1,0 +1,72 @@
+//! One exact message.
+//!
+//! A turn page shows most parts by reference; a client that wants one whole asks for its message.
+//! The message leaves as its source sent it, except that diffs in its summary are reduced as they
+//! are everywhere, and that reasoning can be left out.
+
+use turnkeep_log::json::{Json, Kind};
+
+use crate::{
+    error::MessageError,
+    projection::{Parts, Projection},
+    query::{MAX_ID_UNITS, Param},
+    summary,
+};
+
+/// Checks the session id of a path: not empty, at most [`MAX_ID_UNITS`] long.
+///
+/// # Errors
+///
+/// [`MessageError::BadSession`].
+pub fn check_session(id: &str) -> Result<(), MessageError> {
+    if is_id(id) { Ok(()) } else { Err(MessageError::BadSession) }
+}
+
+/// Reads a message id, of a path or a query: one string, not empty, at most [`MAX_ID_UNITS`] long.
+///
+/// # Errors
+///
+/// [`MessageError::BadMessage`].
+pub fn parse_message(param: Param<'_>) -> Result<&str, MessageError> {
+    match param {
+        Param::One(id) if is_id(id) => Ok(id),
+        Param::Absent | Param::One(_) | Param::Repeated => Err(MessageError::BadMessage),
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    (1..=MAX_ID_UNITS).contains(&text.encode_utf16().count())
+}
+
+/// The body of the answer, made of the body that the source sent: `{info, parts}`, or what would be
+/// its `info` alone. An empty body, which some servers send in place of a message, is `{}`.
+///
+/// What is not taken out stays byte for byte, as [`Projection::write`] has it.
+///
+/// # Errors
+///
+/// [`MessageError::Upstream`] when the body is no JSON object.
+pub fn exact(body: &str, reasoning: bool) -> Result<String, MessageError> {
+    if body.is_empty() {
+        return Ok(String::from("{}"));
+    }
+    let message = Json::parse(body).map_err(|_| MessageError::Upstream)?;
+    if message.kind() != Kind::Object {
+        return Err(MessageError::Upstream);
+    }
+    let mut out = String::with_capacity(message.text().len());
+    let projection = Projection { parts: Parts::Full, reasoning };
+    let mut reduced = String::new();
+    let has_info = message.get("info").is_some_and(|info| info.kind() == Kind::Object);
+    if !has_info && summary::reduce(message, &mut reduced) {
+        let message = Json::parse(&reduced).map_err(|_| MessageError::Internal)?;
+        projection.write(message, &mut out);
+    } else {
+        projection.write(message, &mut out);
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;
