@@ -45,6 +45,27 @@ async fn what_was_found_is_stored_before_anything_goes_behind_it() {
 }
 
 #[tokio::test]
+async fn a_flush_stores_what_was_found() {
+    for encoding in BOTH {
+        let (disk, faults, store) = stored(encoding).await;
+        let writer = open(&store, "s", Access::Write).await;
+        faults.clear_log();
+        writer.flush(&never()).await.unwrap();
+        assert!(faults.ops("proj--/s").starts_with(&[Op::FileStat, Op::Stat, Op::ReadAt]));
+        assert_eq!(faults.log().last().unwrap(), &(Op::SyncData, disk.log("s")));
+        // Once.
+        faults.clear_log();
+        writer.flush(&never()).await.unwrap();
+        assert_eq!(faults.log(), []);
+        writer.close().await.unwrap();
+        // And only as long as it is ours.
+        let writer = open(&store, "s", Access::Write).await;
+        std::fs::remove_file(disk.log("s")).unwrap();
+        assert_eq!(writer.flush(&never()).await.unwrap_err().kind(), "ownership_lost");
+    }
+}
+
+#[tokio::test]
 async fn what_was_found_and_cannot_be_stored_is_not_continued() {
     for encoding in BOTH {
         let (disk, faults, store) = stored(encoding).await;

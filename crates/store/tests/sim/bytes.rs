@@ -135,10 +135,8 @@ impl FileBytes {
             return disk;
         }
         let reached = random.pick(&[Reached::All, Reached::First, Reached::Some, Reached::None]);
-        let kept = match random.below(4) {
-            0 => random.below(self.changes.len() + 1),
-            _ => self.changes.len(),
-        };
+        let kept =
+            if random.coin() { self.changes.len() } else { random.below(self.changes.len() + 1) };
         let mut image = self.base.clone();
         for (index, change) in self.changes.iter().enumerate() {
             if index >= kept {

@@ -36,9 +36,21 @@ pub enum Stop {
 pub struct Ending {
     /// With the operation so many after this one.
     pub after: u64,
-    /// Or with the next one from there that syncs something: then there is most to be lost.
-    pub in_a_sync: bool,
+    /// Or with the next one from there that is one of these.
+    pub moment: Moment,
     pub stop: Stop,
+}
+
+/// With which operations a process may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    Any,
+    /// One that syncs something: then there is most to be lost.
+    Sync,
+    /// One that syncs a file.
+    FileSync,
+    /// One that syncs a file after a short write.
+    SyncOfPieces,
 }
 
 /// Which ways there are to give a file its name.
@@ -79,6 +91,8 @@ pub(super) struct State {
     pub(super) calm: bool,
     /// How many writes fail for want of space.
     pub(super) full: usize,
+    /// Whether there was a short write since the last sync.
+    pub(super) in_pieces: bool,
     /// What someone else writes right before the next write.
     pub(super) rival: Option<Vec<u8>>,
     /// Failed syncs of logs.
@@ -137,6 +151,7 @@ impl Disk {
             fault_every: 0,
             calm: false,
             full: 0,
+            in_pieces: false,
             rival: None,
             log_syncs_failed: 0,
             locks: BTreeMap::new(),
@@ -352,6 +367,7 @@ impl State {
             return Ok(Course::Whole);
         }
         self.steps += 1;
+        self.in_pieces &= op != Op::Sync;
         // Whoever takes back what a sync gave up is not hindered.
         let doubtful = node.is_some_and(|node| self.file(node).doubtful());
         if doubtful || self.fault_every == 0 {
@@ -380,12 +396,13 @@ impl State {
             return Err(io::ErrorKind::Interrupted.into());
         }
         let met = match op {
-            Op::Append => match self.random.below(3) {
-                0 => {
+            Op::Append => match self.random.below(5) {
+                0..=2 => {
                     self.tally.note(Met::WriteShort);
+                    self.in_pieces = true;
                     return Ok(Course::Part);
                 }
-                1 => {
+                3 => {
                     self.full = 1 + self.random.below(2);
                     return Ok(Course::Part);
                 }
@@ -413,8 +430,13 @@ impl State {
     pub(super) fn ends_now(&self, process: u64, op: Op) -> Option<Stop> {
         let ending = self.stop.filter(|_| !self.calm && process == self.process)?;
         let there = self.steps + 1 >= ending.after;
-        let syncs = matches!(op, Op::Sync | Op::SyncDir);
-        (there && (syncs || !ending.in_a_sync)).then_some(ending.stop)
+        let is_the_moment = match ending.moment {
+            Moment::Any => true,
+            Moment::Sync => matches!(op, Op::Sync | Op::SyncDir),
+            Moment::FileSync => op == Op::Sync,
+            Moment::SyncOfPieces => op == Op::Sync && self.in_pieces,
+        };
+        (there && is_the_moment).then_some(ending.stop)
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Oracle {
 pub enum Grain {
     /// Only where it does.
     Batch,
+    /// After any event, but those of the first batch came with their log.
+    EventOfALog,
     /// After any event.
     Event,
 }
@@ -133,13 +135,14 @@ impl Oracle {
 fn split(events: &[Event], way: &[Vec<Event>], grain: Grain) -> Option<Vec<Vec<Event>>> {
     let mut rest = events;
     let mut found = Vec::new();
-    for batch in way {
+    for (index, batch) in way.iter().enumerate() {
         if rest.is_empty() {
             break;
         }
         let part = match grain {
             Grain::Batch => batch.as_slice(),
-            Grain::Event => &batch[..batch.len().min(rest.len())],
+            Grain::EventOfALog if index == 0 => batch.as_slice(),
+            Grain::EventOfALog | Grain::Event => &batch[..batch.len().min(rest.len())],
         };
         rest = rest.strip_prefix(part)?;
         found.push(part.to_vec());

@@ -16,7 +16,7 @@ use turnkeep_store::{
 };
 
 use super::{
-    disk::{Disk, Ending, Lie, Names, Stop},
+    disk::{Disk, Ending, Lie, Moment, Names, Stop},
     oracle::{Grain, Oracle},
     random::Random,
     tally::{Met, Tally},
@@ -68,10 +68,16 @@ pub fn storm(plan: Plan, story: &Story) -> Tally {
     let mut life = Life::new(plan, story);
     for _ in 0..CRASHES {
         let ending = Ending {
-            after: 1 + life.random.below(100) as u64,
-            in_a_sync: life.random.coin(),
+            after: life.random.pick(&[20, 100]),
+            moment: life.random.pick(&[
+                Moment::Any,
+                Moment::Sync,
+                Moment::FileSync,
+                Moment::SyncOfPieces,
+            ]),
             stop: life.random.pick(&[Stop::Kill, Stop::PowerCut, Stop::PowerCut]),
         };
+        let ending = Ending { after: 1 + life.random.next() % ending.after, ..ending };
         life.disk.expect_trouble(plan.fault_every, Some(ending));
         for _ in 0..40 {
             if life.disk.stopped().is_some() {
@@ -92,7 +98,7 @@ pub fn storm(plan: Plan, story: &Story) -> Tally {
 /// When the store breaks a promise.
 pub fn short_life(plan: Plan, last_step: u64, stop: Stop, story: &Story) -> Option<Tally> {
     let mut life = Life::new(plan, story);
-    let ending = Ending { after: last_step, in_a_sync: false, stop };
+    let ending = Ending { after: last_step, moment: Moment::Any, stop };
     life.disk.expect_trouble(0, Some(ending));
     let acts: [fn(&mut Life); 12] = [
         Life::take,
@@ -173,8 +179,12 @@ impl Life {
     /// Where a batch may end that was not acknowledged. A frame is whole or not; lines stand for
     /// themselves, unless they came with their log.
     pub(super) fn grain(&self) -> Grain {
-        let at_once = !self.oracle.is_stored() && self.plan.names != Names::Neither;
-        if self.plan.encoding == Encoding::Zstd || at_once { Grain::Batch } else { Grain::Event }
+        match (self.plan.encoding, self.plan.names) {
+            (Encoding::Zstd, _) => Grain::Batch,
+            (Encoding::None, Names::Neither) => Grain::Event,
+            (Encoding::None, _) if self.oracle.is_stored() => Grain::Event,
+            (Encoding::None, _) => Grain::EventOfALog,
+        }
     }
 
     pub(super) fn step(&mut self, act: fn(&mut Self)) {
@@ -344,7 +354,8 @@ impl Life {
     /// A batch failed, and is not there.
     pub(super) fn taken_back(&mut self, error: &str, before: &[u8]) {
         assert!(self.plan.fault_every > 0, "{error}");
-        if error.contains("cannot append to") {
+        let rolled_back = error.contains("cannot append to");
+        if rolled_back {
             self.disk.note(Met::RolledBack);
         }
         let in_place = self.plan.names == Names::Neither && !self.oracle.is_stored();
@@ -353,6 +364,10 @@ impl Life {
         }
         if !in_place {
             self.oracle.take_back();
+        }
+        // It is not to come back, either.
+        if rolled_back && self.random.coin() {
+            self.disk.stop(Stop::PowerCut);
         }
     }
 
@@ -381,7 +396,7 @@ impl Life {
         self.disk.restart();
         self.store = open_store(self.plan, &self.disk);
         // Sometimes the next trouble is there before anyone has had a look.
-        if self.random.once_in(4) {
+        if self.random.once_in(if stop == Stop::Kill { 2 } else { 4 }) {
             return;
         }
         self.look(stop == Stop::PowerCut);
