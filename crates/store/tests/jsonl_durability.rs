@@ -51,7 +51,12 @@ async fn a_flush_stores_what_was_found() {
         let writer = open(&store, "s", Access::Write).await;
         faults.clear_log();
         writer.flush(&never()).await.unwrap();
-        assert!(faults.ops("proj--/s").starts_with(&[Op::FileStat, Op::Stat, Op::ReadAt]));
+        assert!(faults.ops("proj--/s").starts_with(&[
+            Op::FileStat,
+            Op::Stat,
+            Op::ReadDir,
+            Op::ReadAt
+        ]));
         assert_eq!(faults.log().last().unwrap(), &(Op::SyncData, disk.log("s")));
         // Once.
         faults.clear_log();
