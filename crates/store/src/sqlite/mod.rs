@@ -12,6 +12,7 @@
 //! | `database` | connections and how they are set up |
 //! | `sessions` | finding sessions: what the rows say without their logs |
 //! | `reader`, `writer` | reading a log, appending to it |
+//! | `trash` | deleting sessions and undoing that |
 //! | `store` | what it takes to be a store |
 
 mod database;
@@ -22,6 +23,13 @@ mod reader;
 mod schema;
 mod sessions;
 mod store;
+mod trash;
 mod writer;
+
+/// The version of SQLite that is built in.
+#[must_use]
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
 
 pub use self::{options::SqliteOptions, store::SqliteStore};
