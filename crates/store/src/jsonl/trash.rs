@@ -382,16 +382,24 @@ fn remove(root: &Root, place: &Place) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Removes a directory and what is in it. What another process removes meanwhile is gone as well.
 fn remove_tree(fs: &dyn Fs, path: &Path) -> io::Result<()> {
-    for entry in fs.read_dir(path)? {
+    for entry in gone_or(fs.read_dir(path))?.unwrap_or_default() {
         let path = path.join(entry.name);
         match entry.kind {
             EntryKind::Dir => remove_tree(fs, &path)?,
             // A link goes, and what it leads to stays.
-            EntryKind::File | EntryKind::Other => fs.unlink(&path)?,
+            EntryKind::File | EntryKind::Other => drop(gone_or(fs.unlink(&path))?),
         }
     }
-    fs.remove_dir(path)
+    gone_or(fs.remove_dir(path)).map(drop)
+}
+
+fn gone_or<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
+    }
 }
 
 fn leaving_name() -> String {

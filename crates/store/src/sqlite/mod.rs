@@ -2,8 +2,8 @@
 //!
 //! Behind the feature `sqlite`. `docs/sqlite.md` describes the tables, and why they are safe to
 //! append to. In short: a session is a row with its header, and a row for each part of its log,
-//! which holds the very frame that a jsonl log would have. Rows are only ever inserted, by whoever
-//! holds the kernel's lock on the session, after a look at the last one.
+//! which holds the very frame that a jsonl log would have. Rows of a log are only ever inserted, by
+//! whoever holds the kernel's lock on the session, after a look at the last one.
 //!
 //! | module | what it does |
 //! |---|---|
