@@ -110,8 +110,8 @@ fn at_every_step(
     unreachable!("a number of steps is finite")
 }
 
-fn reads_whole(store: &BlockingStore, story: &str) {
-    let mut handle = store.open(&id("s")).unwrap();
+fn reads_whole(opened: &BlockingStore, story: &str) {
+    let mut handle = opened.open(&id("s")).unwrap();
     assert_eq!(handle.read(EventRange::ALL).unwrap(), batch(0, 3), "{story}");
     handle.append(&batch(3, 1)).unwrap();
 }

@@ -241,6 +241,65 @@ pub async fn a_deletion_has_no_half_way(backend: &impl Backend) {
     }
 }
 
+/// Whoever makes, deletes and restores one session at the same time finds it whole, once.
+pub async fn rivals_find_a_session_whole(backend: &impl Backend) {
+    const ROUNDS: u64 = 25;
+    let expected = |kind: &str| {
+        let kinds = ["not_found", "already_exists", "already_owned"];
+        assert!(kinds.contains(&kind), "{kind}");
+    };
+    let (maker, remover, restorer) = (backend.instance(), backend.instance(), backend.instance());
+    let making = tokio::spawn(async move {
+        let mut made = 0;
+        for round in 0..ROUNDS {
+            let Ok(handle) = maker.create(header("s"), &never()).await else { continue };
+            match handle.append(batch(0, 2 + round), &never()).await {
+                Ok(_) => made += 1,
+                Err(error) => expected(error.kind()),
+            }
+            handle.close().await.ok();
+        }
+        made
+    });
+    let removing = tokio::spawn(async move {
+        for _ in 0..2 * ROUNDS {
+            if let Err(error) = remover.delete(&id("s"), &never()).await {
+                expected(error.kind());
+            }
+        }
+    });
+    let restoring = tokio::spawn(async move {
+        for _ in 0..2 * ROUNDS {
+            if let Err(error) = restorer.restore(&id("s"), None, &never()).await {
+                expected(error.kind());
+            }
+        }
+    });
+    let made = making.await.unwrap();
+    removing.await.unwrap();
+    restoring.await.unwrap();
+    // Every log that was made is somewhere, and is what was appended.
+    let store = backend.instance();
+    let live = ids(&*store).await;
+    assert!(live.len() <= 1, "{live:?}");
+    let mut logs = Vec::new();
+    if !live.is_empty() {
+        logs.push(read(&*open(&*store, "s", Access::Write).await).await);
+        store.delete(&id("s"), &never()).await.unwrap();
+    }
+    let trashed = trash(&*store).await;
+    for trashed in trashed.iter().skip(live.len()) {
+        store.restore(&id("s"), Some(trashed.deleted_at), &never()).await.unwrap();
+        logs.push(read(&*open(&*store, "s", Access::Write).await).await);
+        store.delete(&id("s"), &never()).await.unwrap();
+    }
+    assert_eq!(logs.len(), made);
+    for log in logs {
+        assert_eq!(log, batch(0, log.len() as u64));
+        assert!(log.len() >= 2);
+    }
+}
+
 /// Resuming closes what a writer left open, once.
 pub async fn resuming_closes_an_interrupted_turn_once(backend: &impl Backend) {
     let store = backend.instance();

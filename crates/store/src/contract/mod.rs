@@ -149,6 +149,7 @@ macro_rules! contract_suite {
             emptying_the_trash_is_for_good,
             a_deletion_can_be_cancelled,
             a_deletion_has_no_half_way,
+            rivals_find_a_session_whole,
             resuming_closes_an_interrupted_turn_once,
         }
     };
