@@ -59,6 +59,23 @@ pub(crate) enum Command {
     /// A line is an event such as {"type":"todo/write","data":{"todos":[]}}. `seq` and `time` are
     /// filled in where they are missing. What stands before a line that is refused is stored.
     Append(AppendArgs),
+    /// Close the turn that an interrupted session was left in, and print what that took
+    ///
+    /// The events are printed one JSON object a line. A session without an open turn stays as it is.
+    Resume {
+        /// The session
+        id: String,
+    },
+    /// Move sessions to the trash
+    ///
+    /// Nobody may be writing to them. `turnkeep trash --restore ID` undoes it.
+    Rm(RmArgs),
+    /// List what is in the trash, put it back, or empty it
+    Trash(TrashArgs),
+    /// Say what the machine, the store and the upstream look like, and what to do about it
+    ///
+    /// Ends with exit code 1 when something needs doing. Nothing in the store is changed.
+    Doctor(DoctorArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -159,4 +176,37 @@ pub(crate) struct AppendArgs {
     /// Store a batch whenever this many events have come [default: what comes within 200 ms]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) batch: Option<u32>,
+}
+
+/// What to delete.
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    /// The sessions
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+}
+
+/// What to do with the trash.
+#[derive(Debug, Args)]
+pub(crate) struct TrashArgs {
+    /// Remove what is in the trash for good
+    #[arg(long, conflicts_with = "restore")]
+    pub(crate) empty: bool,
+    /// Only what was deleted at least this many days ago
+    #[arg(long, value_name = "DAYS", requires = "empty")]
+    pub(crate) older_than: Option<u32>,
+    /// Put a session back, as it was when it was deleted last
+    #[arg(long, value_name = "ID")]
+    pub(crate) restore: Option<String>,
+    /// As it was when it was deleted at this time, which `--json` lists as deletedAt
+    #[arg(long, value_name = "MS", requires = "restore")]
+    pub(crate) deleted_at: Option<i64>,
+}
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// The OpenCode server to look at, such as http://127.0.0.1:4096
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
 }

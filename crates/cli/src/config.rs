@@ -9,12 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{args::Global, failure::Failure};
 
 /// What can be set, by any source.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Settings {
     /// Where the sessions are.
@@ -62,12 +62,9 @@ const KEYS: [&str; 12] = [
 impl Settings {
     /// Reads the file and the environment, and lays the global flags over them.
     pub(crate) fn load(flags: &Global) -> Result<Self, Failure> {
-        let file = match &flags.config {
-            Some(path) => Self::from_file(path)?,
-            None => match default_file() {
-                Some(path) if path.exists() => Self::from_file(&path)?,
-                _ => Self::default(),
-            },
+        let file = match file(flags) {
+            Some(path) => Self::from_file(&path)?,
+            None => Self::default(),
         };
         let settings = file.overlaid(Self::from_environment(env::vars())?);
         Ok(settings.overlaid(Self {
@@ -162,6 +159,11 @@ fn nearest(wrong: &str) -> String {
         Some((score, key)) if score > 0.75 => format!("; did you mean `{key}`?"),
         _ => format!("; the keys are {}", KEYS.join(", ")),
     }
+}
+
+/// The configuration file to read: the one that was named, else the default one if it exists.
+pub(crate) fn file(flags: &Global) -> Option<PathBuf> {
+    flags.config.clone().or_else(|| default_file().filter(|path| path.exists()))
 }
 
 fn default_file() -> Option<PathBuf> {

@@ -1,5 +1,7 @@
 //! What every command is given besides its own arguments.
 
+use std::path::PathBuf;
+
 use crate::config::Settings;
 
 /// What every command is given besides its own arguments.
@@ -7,6 +9,8 @@ use crate::config::Settings;
 pub(crate) struct Context {
     /// The settings, of whichever source.
     pub(crate) settings: Settings,
+    /// The configuration file that was read, if there is one.
+    pub(crate) config_file: Option<PathBuf>,
     /// Whether to print JSON.
     pub(crate) json: bool,
     /// How much to say on standard error.

@@ -4,9 +4,12 @@ use std::{fmt::Display, process::ExitCode};
 
 use turnkeep_host::kinds;
 use turnkeep_log::SessionId;
-use turnkeep_store::error::{
-    AppendError, CloseError, CreateError, FlushError, ListError, NotFound, OpenError, ReadError,
-    StatError, StoreError,
+use turnkeep_store::{
+    ResumeError,
+    error::{
+        AppendError, CloseError, CreateError, DeleteError, FlushError, ListError, NotFound,
+        OpenError, ReadError, RestoreError, StatError, StoreError, TrashError,
+    },
 };
 
 use crate::transcript::printable;
@@ -17,12 +20,19 @@ pub(crate) struct Failure {
     kind: &'static str,
     message: String,
     session: Option<String>,
+    /// Set when everything has been said: the code to exit with.
+    told: Option<u8>,
 }
 
 impl Failure {
     /// A failure of this [kind](kinds::KINDS).
     pub(crate) fn new(kind: &'static str, message: impl Display) -> Self {
-        Self { kind, message: message.to_string(), session: None }
+        Self { kind, message: message.to_string(), session: None, told: None }
+    }
+
+    /// A command that has said all there is to say, and ends with this exit code.
+    pub(crate) fn told(exit_code: u8) -> Self {
+        Self { told: Some(exit_code), ..Self::new("internal", "") }
     }
 
     /// The command line, the configuration or the input is wrong.
@@ -42,6 +52,16 @@ impl Failure {
         self
     }
 
+    /// The code that the command exits with.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.told.unwrap_or(kinds::of(self.kind).exit_code)
+    }
+
+    /// What happened, in one sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The kind, as in [`kinds::KINDS`].
     pub(crate) fn kind(&self) -> &'static str {
         self.kind
@@ -49,6 +69,9 @@ impl Failure {
 
     /// Says it on standard error, and with which code to exit.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
+        if let Some(exit_code) = self.told {
+            return exit_code.into();
+        }
         if json {
             let mut error = serde_json::json!({"kind": self.kind, "message": self.message});
             if let (Some(session), Some(members)) = (&self.session, error.as_object_mut()) {
@@ -58,7 +81,7 @@ impl Failure {
         } else {
             eprintln!("turnkeep: {}", printable(&self.message).replace('\n', "␊"));
         }
-        ExitCode::from(kinds::of(self.kind).exit_code)
+        self.exit_code().into()
     }
 }
 
@@ -83,8 +106,17 @@ from_store!(
     ReadError,
     AppendError,
     FlushError,
-    StoreError
+    StoreError,
+    DeleteError,
+    TrashError,
+    RestoreError,
 );
+
+impl From<ResumeError> for Failure {
+    fn from(error: ResumeError) -> Self {
+        Self::new(error.kind(), &error)
+    }
+}
 
 impl From<NotFound> for Failure {
     fn from(error: NotFound) -> Self {

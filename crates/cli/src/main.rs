@@ -63,6 +63,7 @@ fn refuse(told: &clap::Error) -> ExitCode {
 fn start(cli: Cli) -> Result<(), Failure> {
     let context = Context {
         settings: Settings::load(&cli.global)?,
+        config_file: config::file(&cli.global),
         json: cli.global.json,
         verbose: cli.global.verbose,
     };
@@ -87,6 +88,10 @@ async fn run(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Show(args) => commands::show::run(args, context).await,
         Command::Events(args) => commands::events::run(args, context).await,
         Command::Append(args) => commands::append::run(args, context).await,
+        Command::Resume { id } => commands::resume::run(&id, context).await,
+        Command::Rm(args) => commands::rm::run(args, context).await,
+        Command::Trash(args) => commands::trash::run(args, context).await,
+        Command::Doctor(args) => commands::doctor::run(args, context).await,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "turnkeep", &mut std::io::stdout());
             Ok(())

@@ -7,7 +7,9 @@ use std::{
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::failure::Failure;
+use turnkeep_log::SessionId;
+
+use crate::{failure::Failure, transcript::printable};
 
 /// Buffered standard output.
 ///
@@ -64,6 +66,21 @@ fn done(result: io::Result<()>) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => other.map_err(|error| Failure::io("cannot write to standard output", &error)),
     }
+}
+
+/// An id in a sentence, in quotes, and unable to steer a terminal.
+pub(crate) fn named(id: &SessionId) -> String {
+    format!("\"{}\"", printable(id.as_str()).replace('\n', "␊"))
+}
+
+/// An id as an argument that a shell passes on as it is.
+pub(crate) fn argument(id: &SessionId) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@%+=,".contains(&byte);
+    let id = id.as_str();
+    if id.bytes().all(plain) {
+        return id.to_owned();
+    }
+    format!("'{}'", printable(id).replace('\n', "␊").replace('\'', r"'\''"))
 }
 
 /// Runs `work` until it ends or the person stops it, which counts as done.

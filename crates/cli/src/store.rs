@@ -21,7 +21,7 @@ use crate::{
 
 /// A store, as a person names it.
 #[derive(Debug, PartialEq, Eq)]
-enum Spec {
+pub(crate) enum Spec {
     /// The root of a tree of logs.
     Directory(PathBuf),
     /// A database.
@@ -85,7 +85,8 @@ fn compression(settings: &Settings) -> Result<Compression, Failure> {
 }
 
 impl Spec {
-    fn of(settings: &Settings) -> Result<Self, Failure> {
+    /// The store that the settings name.
+    pub(crate) fn of(settings: &Settings) -> Result<Self, Failure> {
         if let Some(store) = settings.store.as_deref().filter(|store| !store.is_empty()) {
             return Self::parse(store);
         }

@@ -92,8 +92,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use turnkeep_store::error::{
-        AppendError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
-        StoreError,
+        AppendError, CreateError, DeleteError, FlushError, ListError, OpenError, ReadError,
+        RestoreError, StatError, StoreError, TrashError,
     };
     use turnkeep_turns::{MessageError, TurnPageError};
 
@@ -121,6 +121,9 @@ mod tests {
             ReadError::KINDS,
             AppendError::KINDS,
             FlushError::KINDS,
+            DeleteError::KINDS,
+            TrashError::KINDS,
+            RestoreError::KINDS,
         ];
         for kind in enums.concat() {
             assert_eq!(of(kind).kind, kind);

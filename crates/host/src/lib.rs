@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`Host`] | answers requests, over HTTP or called as a library |
 //! | [`HostOptions`], [`UpstreamOptions`] | what it is told before it starts |
+//! | [`check_upstream`] | whether an OpenCode server answers, and takes our login |
 //! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
 //! | [`kinds`] | one table from every kind of failure to exit code, status and text |
 //!
@@ -84,4 +85,4 @@ pub use driver::TurnPageRequest;
 pub use failure::Failure;
 pub use host::Host;
 pub use options::{HostError, HostOptions};
-pub use upstream::{UpstreamAddressError, UpstreamOptions};
+pub use upstream::{UpstreamAddressError, UpstreamHealth, UpstreamOptions, check_upstream};

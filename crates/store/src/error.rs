@@ -30,6 +30,14 @@ pub struct AlreadyExists {
     pub id: SessionId,
 }
 
+/// No session of this id is in the trash.
+#[derive(Debug, Error)]
+#[error("session \"{id}\" not found in the trash; `turnkeep trash` lists what is there")]
+pub struct NotInTrash {
+    /// The id asked for.
+    pub id: SessionId,
+}
+
 /// Someone holds the session open to write.
 #[derive(Debug, Error)]
 #[error(
@@ -306,6 +314,40 @@ operation_error! {
         AlreadyOwned => "already_owned",
         OwnershipLost => "ownership_lost",
         Poisoned => "poisoned",
+        FormatUnsupported => "format_unsupported",
+        Corrupt => "corrupt",
+        Cancelled => "cancelled",
+        IoFailure => "io",
+    }
+}
+
+operation_error! {
+    /// Why [`delete`](crate::SessionStore::delete) failed.
+    DeleteError {
+        NotFound => "not_found",
+        AlreadyOwned => "already_owned",
+        FormatUnsupported => "format_unsupported",
+        Corrupt => "corrupt",
+        Cancelled => "cancelled",
+        IoFailure => "io",
+    }
+}
+
+operation_error! {
+    /// Why [`trash`](crate::SessionStore::trash) or
+    /// [`empty_trash`](crate::SessionStore::empty_trash) failed.
+    TrashError {
+        Cancelled => "cancelled",
+        IoFailure => "io",
+    }
+}
+
+operation_error! {
+    /// Why [`restore`](crate::SessionStore::restore) failed.
+    RestoreError {
+        NotInTrash => "not_found",
+        AlreadyExists => "already_exists",
+        AlreadyOwned => "already_owned",
         FormatUnsupported => "format_unsupported",
         Corrupt => "corrupt",
         Cancelled => "cancelled",

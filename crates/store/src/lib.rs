@@ -9,6 +9,7 @@
 //! | [`jsonl`] | sessions as files below one directory, in the format of DSH |
 //! | `sqlite` | with the feature of this name: sessions in one SQLite database |
 //! | [`memory`] | sessions that end with the process, for tests and demonstrations |
+//! | [`resume`] | closes the turn that a session's last writer left open |
 //! | [`error`] | what can go wrong, one enum per operation |
 //! | `contract` | with the feature of this name: the tests that every backend passes |
 //!
@@ -54,13 +55,17 @@ pub mod contract;
 pub mod error;
 pub mod jsonl;
 pub mod memory;
+mod resume;
 mod seam;
 mod segment;
 mod shell;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod trash;
 
+pub use resume::{ResumeError, resume};
 pub use seam::{
     Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionList,
     SessionStat, SessionState, SessionStore,
 };
+pub use trash::{Deleted, Emptied, Emptying, Trashed};

@@ -25,9 +25,12 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 
-use crate::error::{
-    AppendError, CloseError, CreateError, FlushError, FlushStoreError, ListError, OpenError,
-    ReadError, StatError,
+use crate::{
+    error::{
+        AppendError, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
+        OpenError, ReadError, RestoreError, StatError, TrashError,
+    },
+    trash::{Deleted, Emptied, Emptying, Trashed},
 };
 
 /// Session logs, by id.
@@ -90,6 +93,45 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     ///
     /// Every failure, after every handle was tried.
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError>;
+
+    /// Takes a stored session out of the store, into its trash. Its id is free again then.
+    ///
+    /// It goes whole, whether or not its log can be read; a crash leaves it in the store or in the
+    /// trash, and nowhere else. Nobody may have it open to write, this process included. Handles
+    /// that read it find out at their next read. Nothing leaves the trash by itself.
+    ///
+    /// # Errors
+    ///
+    /// `not_found`; `already_owned` while someone has it open to write, or pending in this store;
+    /// `format_unsupported` for what has no place of its own that could be moved.
+    async fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError>;
+
+    /// What is in the trash, the latest deletion first, ties by id.
+    ///
+    /// # Errors
+    ///
+    /// `io` when the trash cannot be read.
+    async fn trash(&self, cancel: &Cancel) -> Result<Vec<Trashed>, TrashError>;
+
+    /// Puts a session back that was deleted: the last deletion of this id, or the one at a time.
+    ///
+    /// # Errors
+    ///
+    /// `not_found` when it is not in the trash; `already_exists` when the id is stored or pending
+    /// again; `already_owned` while someone else handles it in the trash.
+    async fn restore(
+        &self,
+        id: &SessionId,
+        deleted_at: Option<i64>,
+        cancel: &Cancel,
+    ) -> Result<Deleted, RestoreError>;
+
+    /// Removes sessions from the trash for good.
+    ///
+    /// # Errors
+    ///
+    /// `io` when one cannot be removed, `cancelled` between two; those before it are gone then.
+    async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError>;
 }
 
 /// One session, held open.

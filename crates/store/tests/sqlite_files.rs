@@ -109,8 +109,8 @@ const CASES: [Case; 10] = [
         alter(path, "CREATE TABLE notes (text TEXT)");
     }),
     ("belongs to another program", |path| alter(path, "PRAGMA application_id = 1")),
-    ("made by a newer build; upgrade", |path| alter(path, "PRAGMA user_version = 2")),
-    ("are of version 0, not 1", |path| alter(path, "PRAGMA user_version = 0")),
+    ("made by a newer build; upgrade", |path| alter(path, "PRAGMA user_version = 3")),
+    ("are of version 1, not 2", |path| alter(path, "PRAGMA user_version = 1")),
     ("`notes` is not as this build makes it", |path| alter(path, "CREATE TABLE notes (text TEXT)")),
     ("`frames` is not as this build makes it", |path| {
         alter(path, "ALTER TABLE frames ADD COLUMN extra TEXT");

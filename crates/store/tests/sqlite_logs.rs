@@ -300,6 +300,6 @@ async fn the_database_is_set_up_to_lose_nothing() {
     };
     assert_eq!(text("journal_mode"), "wal");
     assert_eq!(number("application_id"), 0x544B_4C47);
-    assert_eq!(number("user_version"), 1);
+    assert_eq!(number("user_version"), 2);
     assert_eq!(text("integrity_check"), "ok");
 }

@@ -179,7 +179,8 @@ fn json_line(entry: &SessionEntry, hints: &Hints) -> String {
     line.to_string()
 }
 
-fn local_time(milliseconds: i64) -> String {
+/// A time for people, in their zone, to the minute.
+pub(crate) fn local_time(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds).map_or("-".to_owned(), |time| {
         time.to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
     })

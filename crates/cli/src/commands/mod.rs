@@ -2,7 +2,11 @@
 
 pub(crate) mod append;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod ls;
+pub(crate) mod resume;
+pub(crate) mod rm;
 pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod trash;

@@ -75,7 +75,8 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn upstream(url: &str, settings: &Settings) -> Result<UpstreamOptions, Failure> {
+/// Where an upstream is, and how the settings log in to it.
+pub(crate) fn upstream(url: &str, settings: &Settings) -> Result<UpstreamOptions, Failure> {
     let password = match &settings.upstream_password_file {
         Some(path) => Some(first_line(path)?),
         None => variable("OPENCODE_SERVER_PASSWORD"),

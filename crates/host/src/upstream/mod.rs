@@ -3,6 +3,7 @@
 //! One pooled client. What comes back is either a body of JSON text or one of few kinds of
 //! [`Trouble`]; nothing that the server says in an error reaches a client or a log.
 
+mod health;
 mod options;
 mod readiness;
 mod reply;
@@ -10,6 +11,7 @@ mod sessions;
 
 use reqwest::{Client, StatusCode, Url, header, redirect};
 
+pub use health::{UpstreamHealth, check_upstream};
 pub use options::{UpstreamAddressError, UpstreamOptions};
 use readiness::{NotReady, PROBE_DEADLINE, Probe, Readiness};
 pub(crate) use reply::{Reply, Trouble};

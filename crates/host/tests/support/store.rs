@@ -14,8 +14,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use turnkeep_log::{Event, RecordScan, Seq, SessionHeader, SessionId, Text};
 use turnkeep_store::{
-    Access, Cancel, ListQuery, SessionHandle, SessionList, SessionStat, SessionStore,
-    error::{CreateError, FlushStoreError, ListError, OpenError, StatError},
+    Access, Cancel, Deleted, Emptied, Emptying, ListQuery, SessionHandle, SessionList, SessionStat,
+    SessionStore, Trashed,
+    error::{
+        CreateError, DeleteError, FlushStoreError, ListError, OpenError, RestoreError, StatError,
+        TrashError,
+    },
     jsonl::{JsonlOptions, JsonlStore},
 };
 
@@ -194,5 +198,26 @@ impl SessionStore for WatchedStore {
 
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         self.inner.flush(cancel).await
+    }
+
+    async fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError> {
+        self.inner.delete(id, cancel).await
+    }
+
+    async fn trash(&self, cancel: &Cancel) -> Result<Vec<Trashed>, TrashError> {
+        self.inner.trash(cancel).await
+    }
+
+    async fn restore(
+        &self,
+        id: &SessionId,
+        deleted_at: Option<i64>,
+        cancel: &Cancel,
+    ) -> Result<Deleted, RestoreError> {
+        self.inner.restore(id, deleted_at, cancel).await
+    }
+
+    async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
+        self.inner.empty_trash(which, cancel).await
     }
 }

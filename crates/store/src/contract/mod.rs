@@ -49,6 +49,7 @@ mod appending;
 mod cancelling;
 mod closing;
 mod creating;
+mod deleting;
 mod listing;
 mod owning;
 mod reading;
@@ -57,7 +58,8 @@ pub mod steps;
 use std::{future::Future, sync::Arc};
 
 pub use self::{
-    appending::*, cancelling::*, closing::*, creating::*, listing::*, owning::*, reading::*,
+    appending::*, cancelling::*, closing::*, creating::*, deleting::*, listing::*, owning::*,
+    reading::*,
 };
 use crate::SessionStore;
 
@@ -140,6 +142,15 @@ macro_rules! contract_suite {
             a_cursor_of_another_kind_is_refused,
             what_is_cancelled_before_has_no_effect,
             a_waiting_append_can_be_cancelled,
+            a_deleted_session_is_in_the_trash_and_can_be_restored,
+            an_owned_session_cannot_be_deleted,
+            the_id_of_a_deleted_session_is_free,
+            an_unreadable_session_can_be_deleted,
+            emptying_the_trash_is_for_good,
+            a_deletion_can_be_cancelled,
+            a_deletion_has_no_half_way,
+            rivals_find_a_session_whole,
+            resuming_closes_an_interrupted_turn_once,
         }
     };
     (@tests $module:ident $backend:ty: $($test:ident,)+) => {

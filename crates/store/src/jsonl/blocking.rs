@@ -12,11 +12,12 @@ use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 use super::{JsonlOptions, fs::Fs, reader::JsonlReader, store::Shared, writer::JsonlLog};
 use crate::{
     error::{
-        AlreadyExists, AlreadyOwned, AppendError, CreateError, FlushError, OpenError, ReadError,
-        StoreError,
+        AlreadyExists, AlreadyOwned, AppendError, CreateError, DeleteError, FlushError, OpenError,
+        ReadError, RestoreError, StoreError, TrashError,
     },
     seam::{Cancel, EventRange},
-    shell::{self, Core, Owned, Reading},
+    shell::{self, Core, Owned, Reading, Trash},
+    trash::{Deleted, Emptied, Emptying},
 };
 
 /// A store, called from one thread.
@@ -64,6 +65,37 @@ impl BlockingStore {
         let claim = claim.ok_or_else(|| AlreadyOwned { id: id.clone() })?;
         let (reading, owned) = shell::own(&self.shared, id, claim, &Cancel::never())?;
         Ok(BlockingHandle { reading, owned })
+    }
+
+    /// Moves a session to the trash.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::delete`](crate::SessionStore::delete).
+    pub fn delete(&self, id: &SessionId) -> Result<Deleted, DeleteError> {
+        let claim = self.shared.registry().claim(id);
+        let _claim = claim.ok_or_else(|| AlreadyOwned { id: id.clone() })?;
+        self.shared.delete(id, &Cancel::never())
+    }
+
+    /// Moves a session back that was deleted last.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::restore`](crate::SessionStore::restore).
+    pub fn restore(&self, id: &SessionId) -> Result<Deleted, RestoreError> {
+        let claim = self.shared.registry().claim(id);
+        let _claim = claim.ok_or_else(|| AlreadyExists { id: id.clone() })?;
+        self.shared.restore(id, None, &Cancel::never())
+    }
+
+    /// Removes everything from the trash.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::empty_trash`](crate::SessionStore::empty_trash).
+    pub fn empty_trash(&self) -> Result<Emptied, TrashError> {
+        self.shared.empty_trash(Emptying::All, &Cancel::never())
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     layout::{Artifact, Encoding, Layout, SessionDir, flat_log_names},
     root::Root,
 };
-use crate::error::FormatUnsupported;
+use crate::error::{FormatUnsupported, IoFailure};
 
 /// What a session directory holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,31 @@ impl Contents {
 /// A project that cannot be looked into does not hide what is found in another. When nothing is, it
 /// may be there.
 pub(crate) fn find(root: &Root, id: &SessionId) -> Result<Option<SessionDir>, LogFailure> {
+    let (hits, unread) = hits(root, id)?;
+    let mut hits = hits.into_iter();
+    let Some(hit) = hits.next() else {
+        return unread.map_or(Ok(None), |failure| Err(failure.into()));
+    };
+    let subject_path = hit.dir.log(root.encoding);
+    if hits.next().is_some() {
+        let subject = Subject { id, path: &subject_path };
+        return Err(subject.corrupt(&duplicate(id)));
+    }
+    hit.accept(root, id).map(Some)
+}
+
+/// Every directory that holds a log of a session, whether or not it can be read; each once, however
+/// many ways lead to it. More than one is one too many.
+pub(crate) fn places(root: &Root, id: &SessionId) -> Result<Vec<SessionDir>, LogFailure> {
+    let (hits, unread) = hits(root, id)?;
+    match unread {
+        Some(failure) if hits.is_empty() => Err(failure.into()),
+        _ => Ok(hits.into_iter().map(|hit| hit.dir).collect()),
+    }
+}
+
+/// What there is of a session in all projects, and why one of them could not be looked into.
+fn hits(root: &Root, id: &SessionId) -> Result<(Vec<Hit>, Option<IoFailure>), LogFailure> {
     let mut hits: Vec<Hit> = Vec::new();
     let mut unread = None;
     for project in projects(root).map_err(|source| cannot_read(root, id, source))? {
@@ -68,16 +93,7 @@ pub(crate) fn find(root: &Root, id: &SessionId) -> Result<Option<SessionDir>, Lo
             Err(refusal) => return Err(refusal),
         }
     }
-    let mut hits = hits.into_iter();
-    let Some(hit) = hits.next() else {
-        return unread.map_or(Ok(None), |failure| Err(failure.into()));
-    };
-    let subject_path = hit.dir.log(root.encoding);
-    if hits.next().is_some() {
-        let subject = Subject { id, path: &subject_path };
-        return Err(subject.corrupt(&duplicate(id)));
-    }
-    hit.accept(root, id).map(Some)
+    Ok((hits, unread))
 }
 
 /// A directory that holds a log of the session.
@@ -278,11 +294,7 @@ pub(crate) fn refuse_mixture(root: &Root, id: &SessionId) -> Result<(), LogFailu
     let other = root.encoding.other();
     // A directory that cannot be read has none to tell of: it must not keep the rest of the root
     // from being used.
-    let found = each_session(&*root.fs, root.layout.root(), |session| {
-        session.ok().filter(|(_, contents)| contents.logs.contains(&other)).map(|_| ())
-    })
-    .map_err(|source| cannot_read(root, id, source))?;
-    if found.is_none() {
+    if !holds(root, other).map_err(|source| cannot_read(root, id, source))? {
         root.unmixed.get_or_init(|| ());
         return Ok(());
     }
@@ -294,6 +306,14 @@ pub(crate) fn refuse_mixture(root: &Root, id: &SessionId) -> Result<(), LogFailu
     );
     // It is about the root: there is no log to point to.
     Err(LogFailure::FormatUnsupported(FormatUnsupported { id: id.clone(), message, path: None }))
+}
+
+/// Whether there is a log of an encoding, as far as can be seen.
+pub(crate) fn holds(root: &Root, encoding: Encoding) -> io::Result<bool> {
+    let found = each_session(&*root.fs, root.layout.root(), |session| {
+        session.ok().filter(|(_, contents)| contents.logs.contains(&encoding)).map(|_| ())
+    });
+    found.map(|found| found.is_some())
 }
 
 /// Asks about what every session's directory holds, or why that or a project's cannot be read, until

@@ -21,6 +21,9 @@ use super::{
 };
 use crate::error::{AlreadyExists, AlreadyOwned, Poisoned};
 
+/// How often a directory is made that is moved away before it is locked.
+const ATTEMPTS: usize = 3;
+
 /// A log that was just made.
 #[derive(Debug)]
 pub(crate) struct Made {
@@ -44,12 +47,10 @@ pub(crate) fn materialize(
     let id = &header.id;
     let dir = root.layout.session_dir(header);
     discover::refuse_mixture(root, id)?;
-    root.make_session_dir(dir.path())
-        .map_err(|source| io_failure(id, "make the directory", dir.path(), source))?;
     if lock.is_none() {
-        let taken = Lock::take(&*root.fs, &dir.lock())
-            .map_err(|source| io_failure(id, "lock", &dir.lock(), source))?;
-        *lock = Some(taken.ok_or_else(|| owned(header))?);
+        *lock = Some(make_and_lock(root, header, &dir)?);
+    } else {
+        make_dir(root, header, &dir)?;
     }
     if discover::find(root, id)?.is_some() {
         return Err(exists(header));
@@ -74,6 +75,30 @@ pub(crate) fn materialize(
             let cause = format!("its directory could not be synced: {error}");
             WriteFailure::Poisoned(Poisoned { id: id.clone(), cause })
         })
+}
+
+fn make_dir(root: &Root, header: &SessionHeader, dir: &SessionDir) -> Result<(), WriteFailure> {
+    root.make_session_dir(dir.path())
+        .map_err(|source| io_failure(&header.id, "make the directory", dir.path(), source).into())
+}
+
+/// Makes the session's directory and locks it.
+fn make_and_lock(
+    root: &Root,
+    header: &SessionHeader,
+    dir: &SessionDir,
+) -> Result<Lock, WriteFailure> {
+    let mut attempts = ATTEMPTS;
+    loop {
+        make_dir(root, header, dir)?;
+        attempts -= 1;
+        match Lock::take(&*root.fs, &dir.lock()) {
+            Ok(taken) => return taken.ok_or_else(|| owned(header)),
+            // It was of a session that was there before, and that has just been deleted.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && attempts > 0 => {}
+            Err(source) => return Err(io_failure(&header.id, "lock", &dir.lock(), source).into()),
+        }
+    }
 }
 
 fn exists(header: &SessionHeader) -> WriteFailure {

@@ -11,6 +11,7 @@
 //! | `root`, `discover`, `head`, `snapshot`, `list` | finding sessions; headers and states of files |
 //! | `reader` | from a file to events |
 //! | `lock`, `seal`, `materialize`, `cut`, `open_log`, `writer` | owning a session, making its log, appending to it |
+//! | `trash` | deleting sessions and undoing that |
 //! | `store` | what it takes to be a store |
 //!
 //! All of it is plain synchronous code; the asynchronous shell is the one that every backend has.
@@ -37,6 +38,7 @@ mod seal;
 mod snapshot;
 mod store;
 mod tail;
+mod trash;
 mod writer;
 
 pub use layout::Encoding;

@@ -16,7 +16,7 @@ use super::{
 use crate::error::{BadRoot, IoFailure, StoreError};
 
 /// Permission bits that let someone else in.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
+pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// One root and how its logs are read and written.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The store: the asynchronous shell around the synchronous core.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use async_trait::async_trait;
 use turnkeep_log::{SessionHeader, SessionId};
@@ -17,19 +17,20 @@ use super::{
     open_log::OpenLog,
     reader::{JsonlReader, ReadRequest, read_log},
     root::Root,
-    snapshot,
+    snapshot, trash,
     writer::{JsonlLog, Registry},
 };
 use crate::{
     error::{
-        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, StatError,
-        StoreError,
+        AlreadyOwned, CreateError, DeleteError, FlushStoreError, ListError, NotFound, OpenError,
+        RestoreError, StatError, StoreError, TrashError,
     },
     seam::{
         Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
     shell::{self, Core, TakenUp},
+    trash::{Deleted, Emptied, Emptying, Trashed},
 };
 
 /// Sessions as files below one directory.
@@ -118,6 +119,27 @@ impl SessionStore for JsonlStore {
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         shell::flush(&self.shared, cancel).await
     }
+
+    async fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError> {
+        shell::delete(&self.shared, id, cancel).await
+    }
+
+    async fn trash(&self, cancel: &Cancel) -> Result<Vec<Trashed>, TrashError> {
+        shell::trash(&self.shared, cancel).await
+    }
+
+    async fn restore(
+        &self,
+        id: &SessionId,
+        deleted_at: Option<i64>,
+        cancel: &Cancel,
+    ) -> Result<Deleted, RestoreError> {
+        shell::restore(&self.shared, id, deleted_at, cancel).await
+    }
+
+    async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
+        shell::empty_trash(&self.shared, which, cancel).await
+    }
 }
 
 impl Shared {
@@ -126,10 +148,16 @@ impl Shared {
         JsonlReader::new(Arc::clone(&self.root), Arc::clone(&self.registry), path)
     }
 
-    fn lock(&self, id: &SessionId, dir: &SessionDir) -> Result<Option<Lock>, LogFailure> {
+    fn lock(&self, id: &SessionId, dir: &SessionDir) -> Result<Lock, OpenError> {
         let lock = dir.lock();
-        Lock::take(&*self.root.fs, &lock)
-            .map_err(|source| Subject { id, path: &lock }.io("lock", source))
+        match Lock::take(&*self.root.fs, &lock) {
+            Ok(taken) => Ok(taken.ok_or_else(|| AlreadyOwned { id: id.clone() })?),
+            // Deleted since it was found.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(NotFound { id: id.clone() }.into())
+            }
+            Err(source) => Err(Subject { id, path: &lock }.io("lock", source).into()),
+        }
     }
 }
 
@@ -179,7 +207,7 @@ impl Core for Shared {
         let not_found = || NotFound { id: id.clone() };
         // Before anything is made: an absent session must leave no lock file behind.
         let dir = discover::find(&self.root, id)?.ok_or_else(not_found)?;
-        let lock = self.lock(id, &dir)?.ok_or_else(|| AlreadyOwned { id: id.clone() })?;
+        let lock = self.lock(id, &dir)?;
         let path = dir.log(self.root.encoding);
         let request = ReadRequest {
             id,
@@ -217,5 +245,28 @@ impl Core for Shared {
 
     fn list(&self, query: &ListQuery, cancel: &Cancel) -> Result<SessionList, ListError> {
         list::list(&self.root, &self.registry, query, cancel)
+    }
+}
+
+impl shell::Trash for Shared {
+    fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError> {
+        trash::delete(&self.root, id, cancel)
+    }
+
+    fn trashed(&self, cancel: &Cancel) -> Result<Vec<Trashed>, TrashError> {
+        trash::list(&self.root, &self.registry, cancel)
+    }
+
+    fn restore(
+        &self,
+        id: &SessionId,
+        deleted_at: Option<i64>,
+        cancel: &Cancel,
+    ) -> Result<Deleted, RestoreError> {
+        trash::restore(&self.root, id, deleted_at, cancel)
+    }
+
+    fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
+        trash::empty(&self.root, &self.registry, which, cancel)
     }
 }

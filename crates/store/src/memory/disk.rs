@@ -10,7 +10,8 @@ use turnkeep_log::{Event, SessionHeader, SessionId};
 
 use crate::{
     seam::{Revision, SessionStat},
-    shell::{locked, now},
+    shell::{deletion_time, locked, now},
+    trash::{Emptying, Trashed},
 };
 
 /// The storage of [`MemoryStore`](super::MemoryStore)s.
@@ -25,6 +26,9 @@ pub struct Disk {
 #[derive(Default)]
 struct Contents {
     sessions: BTreeMap<SessionId, Stored>,
+    trash: Vec<InTrash>,
+    /// How many logs there have been.
+    made: u64,
     owned: HashSet<SessionId>,
 }
 
@@ -36,6 +40,16 @@ pub(super) struct Stored {
     pub(super) events: Vec<Event>,
     /// In milliseconds since the epoch.
     pub(super) modified_at: i64,
+    /// Which of the logs of this disk it is.
+    number: u64,
+}
+
+/// A deleted session.
+struct InTrash {
+    id: SessionId,
+    /// In milliseconds since the epoch.
+    deleted_at: i64,
+    stored: Stored,
 }
 
 impl Disk {
@@ -61,7 +75,9 @@ impl Disk {
         if contents.sessions.contains_key(&header.id) {
             return false;
         }
-        let stored = Stored { header: header.to_line(), events, modified_at: now() };
+        contents.made += 1;
+        let number = contents.made;
+        let stored = Stored { header: header.to_line(), events, modified_at: now(), number };
         contents.sessions.insert(header.id.clone(), stored);
         true
     }
@@ -73,6 +89,41 @@ impl Disk {
         stored.events.extend(events);
         stored.modified_at = now();
         true
+    }
+
+    /// Moves a session to the trash; when, if it was there.
+    pub(super) fn delete(&self, id: &SessionId) -> Option<i64> {
+        let mut contents = locked(&self.contents);
+        let stored = contents.sessions.remove(id)?;
+        let deletions = contents.trash.iter().filter(|deletion| deletion.id == *id);
+        let deleted_at = deletion_time(deletions.map(|deletion| deletion.deleted_at).max());
+        contents.trash.push(InTrash { id: id.clone(), deleted_at, stored });
+        Some(deleted_at)
+    }
+
+    /// What is in the trash.
+    pub(super) fn trash(&self) -> Vec<Trashed> {
+        locked(&self.contents).trash.iter().map(InTrash::describe).collect()
+    }
+
+    /// Moves a session back, by its last deletion or the one at a time; when that was, if it was
+    /// there.
+    pub(super) fn restore(&self, id: &SessionId, deleted_at: Option<i64>) -> Option<i64> {
+        let mut contents = locked(&self.contents);
+        let deletions = contents.trash.iter().enumerate().filter(|(_, deletion)| {
+            deletion.id == *id && deleted_at.is_none_or(|time| deletion.deleted_at == time)
+        });
+        let (last, _) = deletions.max_by_key(|(_, deletion)| deletion.deleted_at)?;
+        let InTrash { id, deleted_at, stored } = contents.trash.remove(last);
+        contents.sessions.insert(id, stored);
+        Some(deleted_at)
+    }
+
+    /// Removes sessions from the trash; which.
+    pub(super) fn empty_trash(&self, which: Emptying) -> Vec<Trashed> {
+        let mut contents = locked(&self.contents);
+        let removed = contents.trash.extract_if(.., |deletion| which.takes(deletion.deleted_at));
+        removed.map(|deletion| deletion.describe()).collect()
     }
 
     /// Keeps other stores on this disk from writing a session; `None` when one of them does.
@@ -94,11 +145,24 @@ impl Stored {
     pub(super) fn stat(&self, header: SessionHeader) -> SessionStat {
         SessionStat {
             header,
-            // Logs only grow, and are never removed.
-            revision: Revision::new(format!("stored:{}", self.events.len())),
+            // Logs only grow.
+            revision: Revision::new(format!("stored:{}:{}", self.number, self.events.len())),
             event_count: Some(self.events.len() as u64),
             size_bytes: None,
             modified_at: Some(self.modified_at),
+        }
+    }
+}
+
+impl InTrash {
+    fn describe(&self) -> Trashed {
+        let header = SessionHeader::parse(&self.stored.header, Some(&self.id)).ok();
+        let events = self.stored.events.iter().map(|event| event.text().len() as u64 + 1);
+        Trashed {
+            id: self.id.clone(),
+            cwd: header.and_then(|header| header.cwd),
+            deleted_at: self.deleted_at,
+            size_bytes: self.stored.header.len() as u64 + events.sum::<u64>(),
         }
     }
 }

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     error::{
-        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, StatError,
+        AlreadyExists, AlreadyOwned, CreateError, DeleteError, FlushStoreError, ListError,
+        NotFound, NotInTrash, OpenError, RestoreError, StatError, TrashError,
     },
     seam::{
         Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
@@ -22,6 +23,7 @@ use crate::{
         failure::{LogFailure, StoredLog},
         listing::{self, Found},
     },
+    trash::{Deleted, Emptied, Emptying, Trashed},
 };
 
 /// Sessions on a [`Disk`] in memory.
@@ -90,6 +92,27 @@ impl SessionStore for MemoryStore {
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         shell::flush(&self.shared, cancel).await
     }
+
+    async fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError> {
+        shell::delete(&self.shared, id, cancel).await
+    }
+
+    async fn trash(&self, cancel: &Cancel) -> Result<Vec<Trashed>, TrashError> {
+        shell::trash(&self.shared, cancel).await
+    }
+
+    async fn restore(
+        &self,
+        id: &SessionId,
+        deleted_at: Option<i64>,
+        cancel: &Cancel,
+    ) -> Result<Deleted, RestoreError> {
+        shell::restore(&self.shared, id, deleted_at, cancel).await
+    }
+
+    async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
+        shell::empty_trash(&self.shared, which, cancel).await
+    }
 }
 
 impl Core for Shared {
@@ -157,5 +180,46 @@ impl Core for Shared {
             what: listing::entry(id, &stored.header, |header| stored.stat(header)),
         });
         listing::page(pending, found, query, cancel, |_, entry| Some(entry))
+    }
+}
+
+impl shell::Trash for Shared {
+    fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError> {
+        let not_found = || NotFound { id: id.clone() };
+        self.disk.look(id, |_| ()).ok_or_else(not_found)?;
+        let lease = self.disk.lease(id);
+        let _lease = lease.ok_or_else(|| AlreadyOwned { id: id.clone() })?;
+        shell::check(cancel, "delete")?;
+        let deleted_at = self.disk.delete(id).ok_or_else(not_found)?;
+        Ok(Deleted { id: id.clone(), deleted_at })
+    }
+
+    fn trashed(&self, _: &Cancel) -> Result<Vec<Trashed>, TrashError> {
+        Ok(self.disk.trash())
+    }
+
+    fn restore(
+        &self,
+        id: &SessionId,
+        deleted_at: Option<i64>,
+        cancel: &Cancel,
+    ) -> Result<Deleted, RestoreError> {
+        let exists = || AlreadyExists { id: id.clone() };
+        if self.is_stored(id)? {
+            return Err(exists().into());
+        }
+        let lease = self.disk.lease(id);
+        let _lease = lease.ok_or_else(|| AlreadyOwned { id: id.clone() })?;
+        if self.is_stored(id)? {
+            return Err(exists().into());
+        }
+        shell::check(cancel, "restore")?;
+        let deleted_at = self.disk.restore(id, deleted_at);
+        let deleted_at = deleted_at.ok_or_else(|| NotInTrash { id: id.clone() })?;
+        Ok(Deleted { id: id.clone(), deleted_at })
+    }
+
+    fn empty_trash(&self, which: Emptying, _: &Cancel) -> Result<Emptied, TrashError> {
+        Ok(Emptied { removed: self.disk.empty_trash(which), in_use: Vec::new() })
     }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use turnkeep_log::{GateError, HeaderError, SessionHeader, SessionId, records::Problem};
 
 use crate::error::{
-    AlreadyExists, AlreadyOwned, AppendError, Cancelled, Corrupt, CreateError, FlushError,
-    FormatUnsupported, IoFailure, OpenError, OwnershipLost, Poisoned, ReadError, StatError,
+    AlreadyExists, AlreadyOwned, AppendError, Cancelled, Corrupt, CreateError, DeleteError,
+    FlushError, FormatUnsupported, IoFailure, OpenError, OwnershipLost, Poisoned, ReadError,
+    RestoreError, StatError,
 };
 
 /// Why a log could not be found or read.
@@ -134,7 +135,8 @@ macro_rules! become_operations {
 
 become_operations! {
     LogFailure [FormatUnsupported, Corrupt, Io, Cancelled]
-    => CreateError, OpenError, StatError, ReadError, AppendError, FlushError
+    => CreateError, OpenError, StatError, ReadError, AppendError, FlushError, DeleteError,
+       RestoreError
 }
 
 become_operations! {

@@ -11,6 +11,7 @@
 //! | `queue`, `mutations`, `writer` | one mutation after the other; what a failed one means |
 //! | `handle` | a session held open |
 //! | `store` | the operations of a store |
+//! | `trash` | deleting sessions and undoing that |
 //! | `intake`, `listing`, `failure` | from records to events; a page of entries; what went wrong |
 
 pub(crate) mod failure;
@@ -21,6 +22,7 @@ mod mutations;
 mod queue;
 mod registry;
 mod store;
+mod trash;
 mod writer;
 
 use std::{io, time::SystemTime};
@@ -35,6 +37,7 @@ pub(crate) use self::{
     handle::{ReadLog, Slice},
     registry::{Registry, locked},
     store::{Core, TakenUp, check, create, flush, list, open, stat},
+    trash::{Trash, delete, deletion_time, empty_trash, restore, trash},
     writer::{Broken, Setback, WriteLog},
 };
 use crate::error::IoFailure;

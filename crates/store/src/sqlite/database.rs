@@ -202,6 +202,8 @@ pub(super) fn set_up(connection: &Connection, busy_timeout: Duration) -> Result<
         ("fullfsync", 1),
         ("checkpoint_fullfsync", 1),
         ("foreign_keys", 1),
+        // What is removed from the trash is overwritten.
+        ("secure_delete", 1),
         ("trusted_schema", 0),
         ("cell_size_check", 1),
     ];

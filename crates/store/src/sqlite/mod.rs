@@ -2,8 +2,8 @@
 //!
 //! Behind the feature `sqlite`. `docs/sqlite.md` describes the tables, and why they are safe to
 //! append to. In short: a session is a row with its header, and a row for each part of its log,
-//! which holds the very frame that a jsonl log would have. Rows are only ever inserted, by whoever
-//! holds the kernel's lock on the session, after a look at the last one.
+//! which holds the very frame that a jsonl log would have. Rows of a log are only ever inserted, by
+//! whoever holds the kernel's lock on the session, after a look at the last one.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | `database` | connections and how they are set up |
 //! | `sessions` | finding sessions: what the rows say without their logs |
 //! | `reader`, `writer` | reading a log, appending to it |
+//! | `trash` | deleting sessions and undoing that |
 //! | `store` | what it takes to be a store |
 
 mod database;
@@ -22,6 +23,13 @@ mod reader;
 mod schema;
 mod sessions;
 mod store;
+mod trash;
 mod writer;
+
+/// The version of SQLite that is built in.
+#[must_use]
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
 
 pub use self::{options::SqliteOptions, store::SqliteStore};

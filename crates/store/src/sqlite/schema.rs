@@ -8,10 +8,10 @@ use super::fault::Fault;
 pub(super) const APPLICATION_ID: i32 = 0x544B_4C47;
 
 /// Which tables these are. Any other version is refused, not converted.
-pub(super) const VERSION: i32 = 1;
+pub(super) const VERSION: i32 = 2;
 
 /// What makes the tables, spelled as it is compared with what a database says of itself.
-const TABLES: [(&str, &str); 3] = [
+const TABLES: [(&str, &str); 4] = [
     (
         "store",
         "CREATE TABLE store (
@@ -23,10 +23,15 @@ const TABLES: [(&str, &str); 3] = [
         "sessions",
         "CREATE TABLE sessions (
   key INTEGER PRIMARY KEY AUTOINCREMENT,
-  id TEXT NOT NULL UNIQUE,
+  id TEXT NOT NULL,
   header TEXT NOT NULL,
-  stored_at INTEGER NOT NULL
+  stored_at INTEGER NOT NULL,
+  deleted_at INTEGER
 ) STRICT",
+    ),
+    (
+        "live_sessions",
+        "CREATE UNIQUE INDEX live_sessions ON sessions (id) WHERE deleted_at IS NULL",
     ),
     (
         "frames",

@@ -18,7 +18,7 @@ pub(super) struct Session {
     pub(super) events: u64,
 }
 
-/// The columns of a [`Session`].
+/// The columns of a [`Session`]. Those in the trash have a `deleted_at`.
 const SESSION: &str = "
     SELECT s.key, s.id, s.header, coalesce(f.stored_at, s.stored_at), coalesce(f.seq + f.events, 0)
     FROM sessions s LEFT JOIN frames f
@@ -59,12 +59,15 @@ pub(super) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 /// Finds a session.
 pub(super) fn find(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<Session>> {
     connection
-        .prepare_cached(&format!("{SESSION} WHERE s.id = ?1"))?
+        .prepare_cached(&format!("{SESSION} WHERE s.id = ?1 AND s.deleted_at IS NULL"))?
         .query_row([id.as_str()], Session::of)
         .optional()
 }
 
-/// All sessions, in no order.
+/// All sessions but those in the trash, in no order.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Session>> {
-    connection.prepare_cached(SESSION)?.query_map([], Session::of)?.collect()
+    connection
+        .prepare_cached(&format!("{SESSION} WHERE s.deleted_at IS NULL"))?
+        .query_map([], Session::of)?
+        .collect()
 }

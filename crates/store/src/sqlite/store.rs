@@ -11,12 +11,13 @@ use super::{
     fault::Fault,
     reader::SqliteReader,
     sessions::{self, Session},
+    trash,
     writer::{SqliteLog, Tail},
 };
 use crate::{
     error::{
-        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, StatError,
-        StoreError,
+        AlreadyOwned, CreateError, DeleteError, FlushStoreError, ListError, NotFound, OpenError,
+        RestoreError, StatError, StoreError, TrashError,
     },
     seam::{
         Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
@@ -27,6 +28,7 @@ use crate::{
         failure::{LogFailure, StoredLog},
         listing::{self, Found},
     },
+    trash::{Deleted, Emptied, Emptying, Trashed},
 };
 
 /// Sessions in one SQLite database.
@@ -123,6 +125,27 @@ impl SessionStore for SqliteStore {
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         shell::flush(&self.shared, cancel).await
     }
+
+    async fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError> {
+        shell::delete(&self.shared, id, cancel).await
+    }
+
+    async fn trash(&self, cancel: &Cancel) -> Result<Vec<Trashed>, TrashError> {
+        shell::trash(&self.shared, cancel).await
+    }
+
+    async fn restore(
+        &self,
+        id: &SessionId,
+        deleted_at: Option<i64>,
+        cancel: &Cancel,
+    ) -> Result<Deleted, RestoreError> {
+        shell::restore(&self.shared, id, deleted_at, cancel).await
+    }
+
+    async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
+        shell::empty_trash(&self.shared, which, cancel).await
+    }
 }
 
 impl Shared {
@@ -215,5 +238,28 @@ impl Core for Shared {
         listing::page(pending, found.collect(), query, cancel, |id, session| {
             Some(listing::entry(&id, &session.header, |header| session.stat(&store, header)))
         })
+    }
+}
+
+impl shell::Trash for Shared {
+    fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError> {
+        trash::delete(&self.database, id, cancel)
+    }
+
+    fn trashed(&self, _: &Cancel) -> Result<Vec<Trashed>, TrashError> {
+        trash::list(&self.database)
+    }
+
+    fn restore(
+        &self,
+        id: &SessionId,
+        deleted_at: Option<i64>,
+        cancel: &Cancel,
+    ) -> Result<Deleted, RestoreError> {
+        trash::restore(&self.database, id, deleted_at, cancel)
+    }
+
+    fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
+        trash::empty(&self.database, which, cancel)
     }
 }

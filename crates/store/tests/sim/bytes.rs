@@ -269,6 +269,30 @@ impl Entries {
         self.change(EntryChange::Rename(from, to));
     }
 
+    /// Takes an entry away whose move to another directory is accounted for there; as far as every
+    /// process sees.
+    pub fn move_out(&mut self, name: &OsString) -> Option<usize> {
+        // Where it was not durable, the move is all there is to become so.
+        self.changes
+            .retain(|change| !matches!(change, EntryChange::Add(added, _) if added == name));
+        self.cache.remove(name)
+    }
+
+    /// The other end of [`move_out`](Self::move_out).
+    pub fn move_in(&mut self, name: OsString, node: usize) {
+        self.cache.insert(name, node);
+    }
+
+    /// The move of an entry away from here reaches the disk.
+    pub fn moved_out(&mut self, name: &OsString) {
+        self.durable.remove(name);
+    }
+
+    /// The move of an entry to here reaches the disk.
+    pub fn moved_in(&mut self, name: OsString, node: usize) {
+        self.durable.insert(name, node);
+    }
+
     fn change(&mut self, change: EntryChange) {
         change.apply(&mut self.cache);
         self.changes.push(change);

@@ -100,6 +100,17 @@ pub(super) struct State {
     pub(super) locks: BTreeMap<usize, u64>,
     pub(super) opened: u64,
     pub(super) clock: i128,
+    /// Directories that were moved, and not synced at either end.
+    pub(super) moves: Vec<Move>,
+}
+
+/// A directory on its way from one directory to another: it arrives and leaves in one step, as in a
+/// file system with a journal.
+#[derive(Clone)]
+pub(super) struct Move {
+    from: (usize, OsString),
+    to: (usize, OsString),
+    node: usize,
 }
 
 pub(super) struct Node {
@@ -157,6 +168,7 @@ impl Disk {
             locks: BTreeMap::new(),
             opened: 0,
             clock: 1,
+            moves: Vec::new(),
         })));
         disk.process().create_dir(Path::new("/home")).unwrap();
         disk.process().sync_dir(Path::new("/")).unwrap();
@@ -304,6 +316,48 @@ impl State {
         }
     }
 
+    fn dir(&mut self, node: usize) -> &mut Entries {
+        match &mut self.nodes[node].content {
+            Content::Dir(entries) => entries,
+            Content::File(_) => panic!("a file"),
+        }
+    }
+
+    /// Moves a directory to another directory.
+    pub(super) fn move_dir(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        let node = self.find(from)?;
+        if let Ok(there) = self.find(to)
+            && !self.dir(there).cache().is_empty()
+        {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        let ends = (self.find(from.parent().unwrap())?, self.find(to.parent().unwrap())?);
+        let (left, taken) = (name(from), name(to));
+        self.dir(ends.0).move_out(&left);
+        self.dir(ends.1).move_in(taken.clone(), node);
+        self.moves.push(Move { from: (ends.0, left), to: (ends.1, taken), node });
+        Ok(())
+    }
+
+    /// Makes a directory's entries durable, and both ends of the moves that it is one end of.
+    pub(super) fn sync_dir(&mut self, path: &Path) -> io::Result<()> {
+        self.entries(path)?.sync();
+        let node = self.find(path)?;
+        let (arrived, on_the_way) = std::mem::take(&mut self.moves)
+            .into_iter()
+            .partition(|moved| moved.from.0 == node || moved.to.0 == node);
+        self.moves = on_the_way;
+        self.arrive(arrived);
+        Ok(())
+    }
+
+    fn arrive(&mut self, moves: Vec<Move>) {
+        for Move { from, to, node } in moves {
+            self.dir(from.0).moved_out(&from.1);
+            self.dir(to.0).moved_in(to.1, node);
+        }
+    }
+
     pub(super) fn touch(&mut self, node: usize) {
         self.clock += 1;
         self.nodes[node].mtime = self.clock;
@@ -339,6 +393,11 @@ impl State {
         self.process += 1;
         self.stopped = Some(stop);
         self.locks.clear();
+        if stop == Stop::PowerCut {
+            let moves = std::mem::take(&mut self.moves);
+            let arrived = self.random.below(moves.len() + 1);
+            self.arrive(moves.into_iter().take(arrived).collect());
+        }
         let Self { nodes, random, tally, .. } = self;
         tally.note(match stop {
             Stop::Kill => Met::ProcessKilled,

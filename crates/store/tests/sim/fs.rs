@@ -67,12 +67,10 @@ impl Fs for SimFs {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         let (mut state, _) = self.enter(Op::SyncDir, None)?;
-        let lies = state.lie == Some(Lie::Dir);
-        let entries = state.entries(path)?;
-        if !lies {
-            entries.sync();
+        if state.lie == Some(Lie::Dir) {
+            return state.entries(path).map(drop);
         }
-        Ok(())
+        state.sync_dir(path)
     }
 
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Box<dyn File>> {
@@ -126,6 +124,20 @@ impl Fs for SimFs {
         let node = state.find(path)?;
         state.entries(path.parent().unwrap())?.remove(name(path));
         state.touch(node);
+        Ok(())
+    }
+
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (mut state, _) = self.enter(Op::Name, None)?;
+        state.move_dir(from, to)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let (mut state, _) = self.enter(Op::Name, None)?;
+        if !state.entries(path)?.cache().is_empty() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        state.entries(path.parent().unwrap())?.remove(name(path));
         Ok(())
     }
 }

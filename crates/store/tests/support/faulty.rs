@@ -38,6 +38,8 @@ pub enum Op {
     Link,
     RenameNew,
     Unlink,
+    RenameDir,
+    RemoveDir,
     FileStat,
     ReadAt,
     Append,
@@ -219,6 +221,16 @@ impl Fs for FaultyFs {
     fn unlink(&self, path: &Path) -> io::Result<()> {
         self.enter(Op::Unlink, path)?;
         OsFs.unlink(path)
+    }
+
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.enter(Op::RenameDir, to)?;
+        OsFs.rename_dir(from, to)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.enter(Op::RemoveDir, path)?;
+        OsFs.remove_dir(path)
     }
 }
 

@@ -70,6 +70,23 @@ pub trait Fs: fmt::Debug + Send + Sync {
     ///
     /// What the system says.
     fn unlink(&self, path: &Path) -> io::Result<()>;
+
+    /// Renames a directory, in place of nothing or of an empty directory.
+    ///
+    /// # Errors
+    ///
+    /// [`DirectoryNotEmpty`](io::ErrorKind::DirectoryNotEmpty) or
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when a directory of the new name holds
+    /// something; [`CrossesDevices`](io::ErrorKind::CrossesDevices) between file systems; what else
+    /// the system says. Nothing has changed then.
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
 }
 
 /// An open file. Closed when dropped, and its lock released.

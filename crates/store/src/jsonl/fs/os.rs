@@ -76,6 +76,14 @@ impl Fs for OsFs {
     fn unlink(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
+
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
 }
 
 #[derive(Debug)]

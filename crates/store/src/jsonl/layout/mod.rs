@@ -102,6 +102,11 @@ impl Layout {
         SessionDir(self.root.join(project).join(encode_id(id)))
     }
 
+    /// Where deleted sessions wait.
+    pub(crate) fn trash(&self) -> PathBuf {
+        self.root.join(TRASH)
+    }
+
     /// Whether a directory of the root may hold sessions.
     pub(crate) fn is_project(name: &OsStr) -> bool {
         name != TRASH
