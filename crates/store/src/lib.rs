@@ -61,6 +61,7 @@ mod shell;
 pub mod sqlite;
 
 pub use seam::{
-    Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionList,
-    SessionStat, SessionState, SessionStore,
+    Access, Cancel, EventRange, ListQuery, Revision, Routed, SessionEntry, SessionHandle,
+    SessionList, SessionStat, SessionState, SessionStore,
 };
+pub use shell::LiveOptions;

@@ -14,8 +14,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use turnkeep_log::{Event, RecordScan, Seq, SessionHeader, SessionId, Text};
 use turnkeep_store::{
-    Access, Cancel, ListQuery, SessionHandle, SessionList, SessionStat, SessionStore,
-    error::{CreateError, FlushStoreError, ListError, OpenError, StatError},
+    Access, Cancel, ListQuery, Routed, SessionHandle, SessionList, SessionStat, SessionStore,
+    error::{
+        CloseError, CreateError, FlushError, FlushStoreError, ListError, OpenError, PublishError,
+        StatError,
+    },
     jsonl::{JsonlOptions, JsonlStore},
 };
 
@@ -194,5 +197,17 @@ impl SessionStore for WatchedStore {
 
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         self.inner.flush(cancel).await
+    }
+
+    async fn publish(&self, id: &SessionId, event: Event) -> Result<Routed, PublishError> {
+        self.inner.publish(id, event).await
+    }
+
+    async fn flush_session(&self, id: &SessionId, cancel: &Cancel) -> Result<Routed, FlushError> {
+        self.inner.flush_session(id, cancel).await
+    }
+
+    async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
+        self.inner.dispose(id).await
     }
 }
