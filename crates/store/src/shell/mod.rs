@@ -10,10 +10,11 @@
 //! | `registry` | who writes what within a store |
 //! | `queue`, `mutations`, `writer` | one mutation after the other; what a failed one means |
 //! | `live` | events that are published by the session's id, and stored a moment later together |
-//! | `writing`, `handle` | a session held open |
+//! | `writing`, `handle`, `closed` | a session held open, and how that ended |
 //! | `store`, `route` | the operations of a store; those that reach a handle by its session's id |
 //! | `intake`, `listing`, `failure` | from records to events; a page of entries; what went wrong |
 
+mod closed;
 pub(crate) mod failure;
 mod handle;
 pub(crate) mod intake;

@@ -11,10 +11,7 @@ use std::{
 use turnkeep_log::{SessionHeader, SessionId};
 
 use super::{
-    listing::Pending,
-    live::LiveOptions,
-    writer::WriteLog,
-    writing::{Closed, Writing},
+    closed::Closed, listing::Pending, live::LiveOptions, writer::WriteLog, writing::Writing,
 };
 use crate::seam::Revision;
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use turnkeep_log::{Event, SessionId};
 
 use super::{
+    closed::{Ended, warn},
     handle::not_run,
     queue::{NotRun, Submitted},
     store::{Core, check},
     writer::WriteLog,
-    writing::{Ended, Writing, warn},
+    writing::Writing,
 };
 use crate::{
     error::{CloseError, FlushError, FlushStoreError, HandleClosed, PublishError},
@@ -69,7 +70,7 @@ pub(crate) async fn flush<C: Core>(core: &Arc<C>, cancel: &Cancel) -> Result<(),
     let asked = owners.filter_map(|(id, owner)| {
         let flush = match owner.writing() {
             Some(writing) => ask(&writing),
-            None => Flush::Closing(Ended::of(owner.closed()?)),
+            None => Flush::Closing(owner.closed()?.wait()),
         };
         Some((id, flush))
     });
@@ -125,7 +126,7 @@ impl Flush {
 fn ask<L: WriteLog>(writing: &Writing<L>) -> Flush {
     match writing.flush() {
         Ok(submitted) => Flush::Asked(submitted),
-        Err(_) if writing.live().is_closed() => Flush::Closing(Ended::of(writing.closed())),
+        Err(_) if writing.live().is_closed() => Flush::Closing(writing.closed().wait()),
         Err(_) => Flush::Lost,
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use tokio::sync::watch;
 use turnkeep_log::{Event, Seq};
 
 use super::{
+    closed::{Closed, Ended},
     live::Live,
     mutations::{Mutations, Owned, Unreported},
     queue::{NotRun, Submitted},
@@ -25,9 +25,6 @@ pub(crate) struct Writing<L: WriteLog> {
     closed: Closed,
 }
 
-/// Where it is told how closing a handle ended.
-pub(crate) type Closed = watch::Sender<Option<Result<(), CloseError>>>;
-
 impl<L: WriteLog> Writing<L> {
     /// For a session that is owned. `observed` is how many events its handle has shown or stored.
     pub(crate) fn new(session: Owned<L>, observed: Arc<AtomicU64>) -> Arc<Self> {
@@ -35,7 +32,7 @@ impl<L: WriteLog> Writing<L> {
         let live = Live::new(&session, observed);
         let mutations = Mutations::new(session);
         live.attach(&mutations);
-        let (unreported, closed) = (Unreported::default(), watch::Sender::new(None));
+        let (unreported, closed) = (Unreported::default(), Closed::new());
         let writing = Arc::new(Self { mutations, live, unreported, closed });
         owner.attach(&writing);
         writing
@@ -71,7 +68,7 @@ impl<L: WriteLog> Writing<L> {
 
     /// Closes the handle, now, and says how that ended.
     pub(crate) fn close(&self) -> Ended {
-        let ended = Ended::of(&self.closed);
+        let ended = self.closed.wait();
         if self.live.close() {
             let ending = self.ending();
             self.mutations.close(move |owned| ending.end(owned));
@@ -106,21 +103,6 @@ impl<L: WriteLog> Writing<L> {
     }
 }
 
-/// Waits for the end of a handle.
-pub(crate) struct Ended(watch::Receiver<Option<Result<(), CloseError>>>);
-
-impl Ended {
-    /// Of one that is being closed, or will be.
-    pub(crate) fn of(closed: &Closed) -> Self {
-        Self(closed.subscribe())
-    }
-
-    pub(crate) async fn outcome(mut self) -> Result<(), CloseError> {
-        let outcome = self.0.wait_for(Option::is_some).await;
-        outcome.ok().and_then(|outcome| outcome.clone()).unwrap_or(Ok(()))
-    }
-}
-
 /// The end of a handle, which is announced in any case.
 struct Ending<L: WriteLog> {
     live: Arc<Live<L>>,
@@ -133,7 +115,7 @@ impl<L: WriteLog> Ending<L> {
     fn end(self, owned: Option<Owned<L>>) {
         let drained = owned.map_or(Ok(()), |mut owned| self.live.drain(&mut owned));
         let drained = drained.map_err(|error| self.failure(error.kind(), error.to_string()));
-        self.announce(drained.and_then(|()| self.unreported.outcome()));
+        self.to.announce(drained.and_then(|()| self.unreported.outcome()));
     }
 
     fn failure(&self, kind: &'static str, message: String) -> CloseError {
@@ -147,38 +129,13 @@ impl<L: WriteLog> Ending<L> {
         };
         CloseError { id: self.live.id().clone(), kind, message, unstored }
     }
-
-    fn announce(&self, outcome: Result<(), CloseError>) {
-        if let Err(error) = &outcome
-            && self.to.receiver_count() == 0
-        {
-            warn(error, "a session was closed, but not cleanly, and nobody waited for it");
-        }
-        self.to.send_if_modified(|announced| {
-            let is_first = announced.is_none();
-            announced.get_or_insert(outcome);
-            is_first
-        });
-    }
 }
 
 impl<L: WriteLog> Drop for Ending<L> {
     fn drop(&mut self) {
-        if self.to.borrow().is_none() {
+        if !self.to.is_announced() {
             let message = "the runtime ended before it was done".to_owned();
-            self.announce(Err(self.failure("poisoned", message)));
+            self.to.announce(Err(self.failure("poisoned", message)));
         }
     }
-}
-
-/// Ids and numbers only: what events say is nobody else's.
-pub(crate) fn warn(error: &CloseError, what: &str) {
-    let unstored = error.unstored;
-    tracing::warn!(
-        session = %error.id,
-        kind = error.kind,
-        first = unstored.map(|range| range.offset),
-        events = unstored.and_then(|range| range.length),
-        "{what}",
-    );
 }
