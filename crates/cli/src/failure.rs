@@ -5,8 +5,8 @@ use std::{fmt::Display, process::ExitCode};
 use turnkeep_host::kinds;
 use turnkeep_log::SessionId;
 use turnkeep_store::error::{
-    AppendError, CloseError, CreateError, FlushError, ListError, NotFound, OpenError, ReadError,
-    StatError, StoreError,
+    AppendError, CloseError, CreateError, FlushError, FlushStoreError, ListError, NotFound,
+    OpenError, ReadError, StatError, StoreError,
 };
 
 use crate::transcript::printable;
@@ -89,6 +89,14 @@ from_store!(
 impl From<NotFound> for Failure {
     fn from(error: NotFound) -> Self {
         Self::new("not_found", &error)
+    }
+}
+
+impl From<FlushStoreError> for Failure {
+    /// Of the kind of the first.
+    fn from(error: FlushStoreError) -> Self {
+        let kind = error.failures.first().map_or("io", |(_, failure)| failure.kind());
+        Self::new(kind, &error)
     }
 }
 
