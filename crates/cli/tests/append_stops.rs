@@ -1,6 +1,10 @@
 //! `turnkeep append` that is told to stop while events come in.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says where"
+)]
 
 mod support;
 

@@ -175,10 +175,9 @@ impl<L: WriteLog> Live<L> {
         if !self.state().schedule() {
             return;
         }
-        let job = Scheduled(Arc::clone(self));
+        let scheduled = Scheduled(Some(Arc::clone(self)));
         let background = move |owned: &mut Owned<L>| {
-            let live = Arc::clone(&job.0);
-            drop(job);
+            let Some(live) = scheduled.begin() else { return };
             if let Err(error) = live.drain(owned) {
                 live.warn(&error);
             }
@@ -303,12 +302,22 @@ impl<L: WriteLog> Drop for Appending<L> {
 }
 
 /// A job that is going to store what waits, until it begins or is gone.
-struct Scheduled<L: WriteLog>(Arc<Live<L>>);
+struct Scheduled<L: WriteLog>(Option<Arc<Live<L>>>);
+
+impl<L: WriteLog> Scheduled<L> {
+    fn begin(mut self) -> Option<Arc<Live<L>>> {
+        let live = self.0.take()?;
+        live.state().unschedule();
+        Some(live)
+    }
+}
 
 impl<L: WriteLog> Drop for Scheduled<L> {
     fn drop(&mut self) {
-        self.0.state().unschedule();
-        self.0.changed.notify_one();
+        if let Some(live) = self.0.take() {
+            live.state().unschedule();
+            live.changed.notify_one();
+        }
     }
 }
 

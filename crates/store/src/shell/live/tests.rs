@@ -40,7 +40,8 @@ struct Told(Arc<(Mutex<Script>, Condvar)>);
 #[derive(Debug)]
 struct Script {
     fate: Fate,
-    held: bool,
+    /// The batch that waits until it is let go, counted from 1.
+    held: usize,
     /// How many batches were to be stored.
     begun: usize,
     batches: Vec<Vec<u64>>,
@@ -50,7 +51,7 @@ struct Script {
 impl Told {
     fn new() -> Self {
         let (fate, batches) = (Fate::Stored, Vec::new());
-        let script = Script { fate, held: false, begun: 0, batches, max_batch_bytes: u64::MAX };
+        let script = Script { fate, held: 0, begun: 0, batches, max_batch_bytes: u64::MAX };
         Self(Arc::new((Mutex::new(script), Condvar::new())))
     }
 
@@ -64,11 +65,18 @@ impl Told {
 
     /// Lets the next batch wait until it is let go.
     fn hold(&self) {
-        self.script().held = true;
+        let mut script = self.script();
+        script.held = script.begun + 1;
     }
 
     fn let_go(&self) {
-        self.script().held = false;
+        self.script().held = 0;
+        self.0.1.notify_all();
+    }
+
+    /// Lets a batch go that waits, and the one after it wait instead.
+    fn hold_the_next(&self) {
+        self.script().held += 1;
         self.0.1.notify_all();
     }
 
@@ -107,7 +115,8 @@ impl WriteLog for Told {
         let Some(batch) = batch else { return Ok(()) };
         let mut script = self.script();
         script.begun += 1;
-        while script.held {
+        let number = script.begun;
+        while script.held == number {
             script = self.0.1.wait(script).unwrap();
         }
         let io = || IoFailure { context: "full".to_owned(), source: io::Error::other("disk") };
@@ -146,6 +155,16 @@ struct Bench {
     registry: Arc<Registry<Told>>,
     handle: Handle<Told, Told>,
     live: Arc<Live<Told>>,
+    _end: LetGo,
+}
+
+/// Lets go of a batch that waits when the test ends, so that one that fails does not wait for it.
+struct LetGo(Told);
+
+impl Drop for LetGo {
+    fn drop(&mut self) {
+        self.0.let_go();
+    }
 }
 
 fn id() -> SessionId {
@@ -160,7 +179,7 @@ impl Bench {
         let reading = Reading::new(SessionHeader::new(id(), 1), log.clone(), None, 0);
         let handle = Handle::new(reading, Some(Owned::new(writer, claim)));
         let live = Arc::clone(registry.writing(&id()).unwrap().live());
-        Self { log, registry, handle, live }
+        Self { _end: LetGo(log.clone()), log, registry, handle, live }
     }
 
     fn with_room_for(max_events: usize) -> Self {
@@ -221,7 +240,7 @@ async fn a_flush_does_not_wait_for_a_producer_that_never_pauses() {
         tokio::spawn(async move {
             let mut next = 0;
             while !stop.load(Ordering::Relaxed) {
-                bench.publish(next..next + 1).await;
+                bench.publish([next]).await;
                 next += 1;
                 tokio::task::yield_now().await;
             }
@@ -257,8 +276,16 @@ async fn a_full_buffer_is_stored_at_once_and_pushes_back() {
     }
     let mut waiting = pin!(bench.live.publish(event(6)));
     assert!(pends(waiting.as_mut()));
+    bench.log.hold_the_next();
+    // There is room as soon as those before it are taken up.
+    let start = std::time::Instant::now();
+    while pends(waiting.as_mut()) {
+        assert!(start.elapsed() < Duration::from_secs(20), "never");
+        tokio::task::yield_now().await;
+    }
+    bench.log.begun(2).await;
+    assert_eq!(bench.log.flat(), [0, 1, 2]);
     bench.log.let_go();
-    waiting.await.unwrap();
     bench.handle.flush(&never()).await.unwrap();
     bench.log.stored(&[&[0, 1, 2], &[3, 4, 5], &[6]]).await;
     assert_eq!(Instant::now(), clock);
@@ -286,9 +313,9 @@ async fn events_are_no_longer_than_readers_take_and_neither_are_batches() {
     let log = Told::new();
     log.script().max_batch_bytes = line_len(&event(0)) as u64 * 2;
     let bench = Bench::new(log, LiveOptions::default());
-    let long = format!(r#"{{"type":"t","seq":0,"time":1,"data":"{}"}}"#, "x".repeat(200));
-    let long = Event::parse(&long.into()).unwrap();
-    let error = bench.live.publish(long).await.unwrap_err();
+    let oversized = format!(r#"{{"type":"t","seq":0,"time":1,"data":"{}"}}"#, "x".repeat(200));
+    let oversized = Event::parse(&oversized.into()).unwrap();
+    let error = bench.live.publish(oversized).await.unwrap_err();
     assert_eq!(error.kind(), "not_serializable");
     bench.publish(0..5).await;
     bench.handle.flush(&never()).await.unwrap();
