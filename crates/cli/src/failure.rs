@@ -7,8 +7,8 @@ use turnkeep_log::SessionId;
 use turnkeep_store::{
     ResumeError,
     error::{
-        AppendError, CloseError, CreateError, DeleteError, FlushError, ListError, NotFound,
-        OpenError, ReadError, RestoreError, StatError, StoreError, TrashError,
+        AppendError, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
+        NotFound, OpenError, ReadError, RestoreError, StatError, StoreError, TrashError,
     },
 };
 
@@ -121,6 +121,14 @@ impl From<ResumeError> for Failure {
 impl From<NotFound> for Failure {
     fn from(error: NotFound) -> Self {
         Self::new("not_found", &error)
+    }
+}
+
+impl From<FlushStoreError> for Failure {
+    /// Of the kind of the first.
+    fn from(error: FlushStoreError) -> Self {
+        let kind = error.failures.first().map_or("io", |(_, failure)| failure.kind());
+        Self::new(kind, &error)
     }
 }
 

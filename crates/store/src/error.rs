@@ -14,6 +14,8 @@ use std::{io, path::PathBuf};
 use thiserror::Error;
 use turnkeep_log::{Seq, SessionId};
 
+use crate::seam::EventRange;
+
 /// No session of this id exists.
 #[derive(Debug, Error)]
 #[error("session \"{id}\" not found; `turnkeep ls` lists what the store holds")]
@@ -318,6 +320,77 @@ operation_error! {
         Corrupt => "corrupt",
         Cancelled => "cancelled",
         IoFailure => "io",
+        NotSerializable => "not_serializable",
+        SeqMismatch => "seq_mismatch",
+    }
+}
+
+impl From<AppendError> for FlushError {
+    /// Of storing what was published before.
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::ReadOnly(failure) => failure.into(),
+            AppendError::HandleClosed(failure) => failure.into(),
+            AppendError::AlreadyExists(failure) => failure.into(),
+            AppendError::AlreadyOwned(failure) => failure.into(),
+            AppendError::OwnershipLost(failure) => failure.into(),
+            AppendError::NotSerializable(failure) => failure.into(),
+            AppendError::SeqMismatch(failure) => failure.into(),
+            AppendError::Poisoned(failure) => failure.into(),
+            AppendError::FormatUnsupported(failure) => failure.into(),
+            AppendError::Corrupt(failure) => failure.into(),
+            AppendError::Cancelled(failure) => failure.into(),
+            AppendError::IoFailure(failure) => failure.into(),
+        }
+    }
+}
+
+/// An event found no room, and what is there before it cannot be stored.
+#[derive(Debug, Error)]
+#[error(
+    "session \"{id}\": the event was not taken, for there is no room behind those before it, which \
+     could not be stored: {source}"
+)]
+pub struct BufferFull {
+    /// The session.
+    pub id: SessionId,
+    /// Why they could not be stored. They are kept, and trying again may do.
+    pub source: AppendError,
+}
+
+/// Why [`publish`](crate::SessionStore::publish) did not take an event.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub enum PublishError {
+    /// `handle_closed`: see [`HandleClosed`].
+    HandleClosed(#[from] HandleClosed),
+    /// `ownership_lost`: see [`OwnershipLost`].
+    OwnershipLost(#[from] OwnershipLost),
+    /// `not_serializable`: see [`NotSerializable`].
+    NotSerializable(#[from] NotSerializable),
+    /// `seq_mismatch`: see [`SeqMismatch`].
+    SeqMismatch(#[from] SeqMismatch),
+    /// `poisoned`: see [`Poisoned`].
+    Poisoned(#[from] Poisoned),
+    /// The kind of the failure within: see [`BufferFull`].
+    BufferFull(#[from] BufferFull),
+}
+
+impl PublishError {
+    /// The words that [`kind`](Self::kind) may give.
+    pub const KINDS: &'static [&'static str] = AppendError::KINDS;
+
+    /// The stable word for what went wrong.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::HandleClosed(_) => "handle_closed",
+            Self::OwnershipLost(_) => "ownership_lost",
+            Self::NotSerializable(_) => "not_serializable",
+            Self::SeqMismatch(_) => "seq_mismatch",
+            Self::Poisoned(_) => "poisoned",
+            Self::BufferFull(full) => full.source.kind(),
+        }
     }
 }
 
@@ -370,6 +443,9 @@ pub struct CloseError {
     pub kind: &'static str,
     /// What went wrong.
     pub message: String,
+    /// The published events that were accepted and are not in the log now; they are gone with the
+    /// handle.
+    pub unstored: Option<EventRange>,
 }
 
 /// Why flushing a whole store failed: everything that did, after everything was tried.

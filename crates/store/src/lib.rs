@@ -65,7 +65,8 @@ mod trash;
 
 pub use resume::{ResumeError, resume};
 pub use seam::{
-    Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionList,
-    SessionStat, SessionState, SessionStore,
+    Access, Cancel, EventRange, ListQuery, Revision, Routed, SessionEntry, SessionHandle,
+    SessionList, SessionStat, SessionState, SessionStore,
 };
+pub use shell::LiveOptions;
 pub use trash::{Deleted, Emptied, Emptying, Trashed};

@@ -12,7 +12,13 @@
 //!   survive a crash of the process and of the machine.
 //! - **All or nothing.** A batch is stored whole or not at all. A torn tail never reaches a reader.
 //! - **Order.** Event `i` of a log has seq `i`. Mutations of one handle take effect in the order
-//!   of the calls; a failed one does not stop the next.
+//!   of the calls; a failed one does not stop the next. What was published counts among them, each
+//!   event from the moment it was accepted.
+//! - **Accepted means stored soon, once, in order.** An event that
+//!   [`publish`](SessionStore::publish) has accepted is stored with the others of its 200
+//!   milliseconds, and durable after the next flush. Until then a crash may take it. When storing
+//!   fails it is kept, in its place, and it is never given up in silence: a later flush stores it,
+//!   or the close of the handle says that it is lost.
 //! - **Fresh and monotonic reads.** A read that starts after an append has returned sees it,
 //!   through any handle of the same store. What one handle has shown once it never takes back: a
 //!   log that got shorter is an error.
@@ -28,7 +34,7 @@ use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 use crate::{
     error::{
         AppendError, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
-        OpenError, ReadError, RestoreError, StatError, TrashError,
+        OpenError, PublishError, ReadError, RestoreError, StatError, TrashError,
     },
     trash::{Deleted, Emptied, Emptying, Trashed},
 };
@@ -87,7 +93,11 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     /// `io` when the store itself cannot be read.
     async fn list(&self, query: &ListQuery, cancel: &Cancel) -> Result<SessionList, ListError>;
 
-    /// Makes everything that any write handle of this store has accepted durable.
+    /// Makes everything that any write handle of this store has accepted durable, published events
+    /// included.
+    ///
+    /// A handle that is being closed meanwhile is waited for, and counts as flushed: who closes it
+    /// hears what went wrong.
     ///
     /// # Errors
     ///
@@ -132,12 +142,72 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     ///
     /// `io` when one cannot be removed, `cancelled` between two; those before it are gone then.
     async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError>;
+
+    /// Hands an event to the session's write handle in this store, to be stored a moment later
+    /// together with others: the way for a stream of small events, from whoever has no handle.
+    ///
+    /// It returns once the event is accepted. The first event that waits opens a window of 200
+    /// milliseconds, which later ones do not prolong; at its end all that wait are appended as one
+    /// batch, and what came meanwhile is the next batch. A flush, an append through the handle or
+    /// its close stores them at once, before anything else it does. Readers see an event when it is
+    /// stored.
+    ///
+    /// So much may wait and no more. A full buffer is stored at once, and a producer that is
+    /// faster than the storage waits here until there is room. Dropping the future before it
+    /// returns means that the event was not accepted. Several publishers are served in the order
+    /// of the calls, and wait for an append that is under way, since it decides which seq is next.
+    ///
+    /// When storing in the background fails, a warning is logged, the events stay where they are,
+    /// and nothing tries again until a flush, an append, a close, or an event for which there is
+    /// no room. So what was accepted is stored exactly once and in order, or the close of the
+    /// handle [names it](CloseError::unstored).
+    ///
+    /// Without a write handle nothing is stored, and the answer says so.
+    ///
+    /// # Errors
+    ///
+    /// The event was not accepted, and what waits is as it was: `seq_mismatch` for an event that
+    /// does not continue the log and what waits; `not_serializable` for one that is longer than
+    /// readers take; `handle_closed` when the handle is being closed; `ownership_lost` and
+    /// `poisoned` when nothing can be stored through it any more. When there is no room because
+    /// storing failed, and fails again: the kinds of [`append`](SessionHandle::append), and the
+    /// event may be published again.
+    async fn publish(&self, id: &SessionId, event: Event) -> Result<Routed, PublishError>;
+
+    /// Stores what was published to the session, then makes it durable, as
+    /// [`flush`](SessionHandle::flush) does through its handle.
+    ///
+    /// # Errors
+    ///
+    /// As [`flush`](SessionHandle::flush). `handle_closed` when the handle was being closed, and
+    /// that failed.
+    async fn flush_session(&self, id: &SessionId, cancel: &Cancel) -> Result<Routed, FlushError>;
+
+    /// Closes the session's write handle in this store: stores what was published, then gives the
+    /// session back, as [`close`](SessionHandle::close) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`close`](SessionHandle::close). A warning is logged as well, since who disposes of a
+    /// session often cannot do anything about it.
+    async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError>;
+}
+
+/// Whether there was a write handle for what was sent to a session by its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "without a write handle nothing was done"]
+pub enum Routed {
+    /// The session's write handle in this store took it.
+    ToWriter,
+    /// This store holds no write handle of the session: nothing was done, and an event is dropped.
+    NoWriter,
 }
 
 /// One session, held open.
 ///
-/// Dropping a handle gives its ownership back; [`close`](SessionHandle::close) does the same and
-/// reports what went wrong.
+/// Dropping a handle gives its ownership back, as soon as what was asked for is done and what was
+/// published is stored; what cannot be stored is logged. [`close`](SessionHandle::close) does the
+/// same and reports what went wrong.
 #[async_trait]
 pub trait SessionHandle: fmt::Debug + Send + Sync {
     /// The session's id.
@@ -162,6 +232,9 @@ pub trait SessionHandle: fmt::Debug + Send + Sync {
     /// The events must carry consecutive seqs from the end of the log on. An empty batch is no
     /// change. The batch counts from the moment this returns, and is on disk then.
     ///
+    /// What was [published](SessionStore::publish) before comes first. If that cannot be stored,
+    /// the batch is not either, and this fails as storing it did.
+    ///
     /// # Errors
     ///
     /// `seq_mismatch`, naming the expected seq: nothing was stored; `read_only`; `handle_closed`;
@@ -171,21 +244,24 @@ pub trait SessionHandle: fmt::Debug + Send + Sync {
     /// tried again.
     async fn append(&self, events: Vec<Event>, cancel: &Cancel) -> Result<Seq, AppendError>;
 
-    /// Makes everything accepted so far durable; stores a pending session without events.
+    /// Makes everything accepted so far durable, what was [published](SessionStore::publish)
+    /// included; stores a pending session without events.
     ///
     /// # Errors
     ///
-    /// As [`append`](SessionHandle::append), without `seq_mismatch`.
+    /// As [`append`](SessionHandle::append).
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushError>;
 
-    /// Finishes what was asked for before, then gives the session back.
+    /// Finishes what was asked for before and stores what was published, then gives the session
+    /// back.
     ///
     /// From the moment of the call every other operation is refused. Calling it again waits for
     /// the same end and has the same outcome. Ownership is given back even when this fails.
     ///
     /// # Errors
     ///
-    /// What kept earlier operations from being finished.
+    /// What kept published events from being stored, and which; else what kept earlier operations
+    /// from being finished that nobody waited for.
     async fn close(&self) -> Result<(), CloseError>;
 }
 

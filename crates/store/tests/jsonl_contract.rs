@@ -6,8 +6,14 @@ mod support;
 
 use std::sync::Arc;
 
-use support::disk::Disk;
-use turnkeep_store::{SessionStore, contract::Backend, contract_suite, jsonl::Encoding};
+use support::{disk::Disk, faulty::FaultyFs};
+use turnkeep_store::{
+    SessionStore,
+    contract::{Backend, live::Failing},
+    contract_suite,
+    jsonl::Encoding,
+    live_suite,
+};
 
 struct Zstd(Disk);
 
@@ -42,5 +48,27 @@ impl Backend for Plain {
     }
 }
 
+/// A disk that gets full.
+struct Filling<const PLAIN: bool>(Disk, FaultyFs);
+
+impl<const PLAIN: bool> Backend for Filling<PLAIN> {
+    fn empty() -> Self {
+        let encoding = if PLAIN { Encoding::None } else { Encoding::Zstd };
+        Self(Disk::new(encoding), FaultyFs::default())
+    }
+
+    fn instance(&self) -> Arc<dyn SessionStore> {
+        Arc::new(self.0.store_on(Arc::new(self.1.clone())))
+    }
+}
+
+impl<const PLAIN: bool> Failing for Filling<PLAIN> {
+    fn set_failing(&self, failing: bool) {
+        self.1.set_full(failing);
+    }
+}
+
 contract_suite!(zstd: Zstd);
 contract_suite!(none: Plain);
+live_suite!(zstd_live: Filling<false>);
+live_suite!(none_live: Filling<true>);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use turnkeep_store::{
     SessionStore,
-    contract::Backend,
-    contract_suite,
+    contract::{Backend, live::Failing},
+    contract_suite, live_suite,
     memory::{Disk, MemoryStore},
 };
 
@@ -21,4 +21,11 @@ impl Backend for Memory {
     }
 }
 
+impl Failing for Memory {
+    fn set_failing(&self, failing: bool) {
+        self.0.set_full(failing);
+    }
+}
+
 contract_suite!(memory: Memory);
+live_suite!(memory_live: Memory);

@@ -4,10 +4,19 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
+use rusqlite::Connection;
 use support::database::Database;
-use turnkeep_store::{SessionStore, contract::Backend, contract_suite};
+use turnkeep_store::{
+    SessionStore,
+    contract::{Backend, live::Failing},
+    contract_suite, live_suite,
+    sqlite::{SqliteOptions, SqliteStore},
+};
 
 struct Sqlite(Database);
 
@@ -25,4 +34,33 @@ impl Backend for Sqlite {
     }
 }
 
+/// A database that another program writes to for longer than anyone waits.
+struct Busy(Database, Mutex<Option<Connection>>);
+
+impl Backend for Busy {
+    fn empty() -> Self {
+        Self(Database::new(), Mutex::default())
+    }
+
+    fn instance(&self) -> Arc<dyn SessionStore> {
+        let options = SqliteOptions {
+            busy_timeout: Duration::from_millis(10),
+            ..SqliteOptions::new(self.0.path())
+        };
+        Arc::new(SqliteStore::open(options).unwrap())
+    }
+}
+
+impl Failing for Busy {
+    fn set_failing(&self, failing: bool) {
+        let mut writing = self.1.lock().unwrap();
+        *writing = failing.then(|| {
+            let connection = self.0.connection();
+            connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+            connection
+        });
+    }
+}
+
 contract_suite!(sqlite: Sqlite);
+live_suite!(sqlite_live: Busy);

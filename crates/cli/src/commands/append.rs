@@ -5,13 +5,16 @@ use std::{env, time::Duration};
 use jiff::Timestamp;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader, Stdin},
-    time::{Instant, sleep_until},
+    time::timeout,
 };
 use turnkeep_log::{
     CompleteError, Event, EventDraft, Seq, SessionHeader, SessionId, Text, Vocabulary,
     gate::{self, GateError},
 };
-use turnkeep_store::{Access, Cancel, SessionHandle, SessionStore, error::OpenError};
+use turnkeep_store::{
+    Access, Cancel, Routed, SessionHandle, SessionStore,
+    error::{HandleClosed, OpenError},
+};
 
 use crate::{
     args::AppendArgs,
@@ -21,12 +24,13 @@ use crate::{
     store,
 };
 
-/// What comes within this time of a batch's first event is stored with it.
-const WINDOW: Duration = Duration::from_millis(200);
+/// How long a command that is asked to end waits for a read that is on its way.
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
 /// Appends every line of standard input and prints the seq that comes next.
 ///
-/// Whatever ends the input (its end, a bad line, a signal), the events before that are stored.
+/// Whatever ends the input (its end, a bad line, a signal), the events before that are stored: on
+/// a signal, every line that was read whole by then.
 pub(crate) async fn run(args: AppendArgs, context: &Context) -> Result<(), Failure> {
     let id = store::session_id(&args.id)?;
     let store = store::open(&context.settings)?;
@@ -35,20 +39,22 @@ pub(crate) async fn run(args: AppendArgs, context: &Context) -> Result<(), Failu
     // An empty batch changes nothing and says where the log ends.
     let next = handle.append(Vec::new(), &Cancel::never()).await;
     let mut appender = Appender {
+        store: store.as_ref(),
         handle: handle.as_ref(),
         id: &id,
         known: store::vocabulary(&context.settings),
         allow_unknown: args.allow_unknown,
-        limit: args.batch.map_or(usize::MAX, |limit| limit as usize),
+        limit: args.batch.map(|limit| limit as usize),
         next: next.map_err(|error| named(error.into()))?,
         batch: Vec::new(),
         line: 0,
     };
     let fed = appender.feed(BufReader::with_capacity(1 << 16, tokio::io::stdin())).await;
-    let stored = appender.store().await;
-    let next = appender.stored_through();
+    let stored = appender.store_rest().await;
     let flushed = if args.create { handle.flush(&Cancel::never()).await } else { Ok(()) };
     let closed = handle.close().await;
+    let unstored = closed.as_ref().err().and_then(|error| error.unstored);
+    let next = unstored.map_or(appender.stored_through(), |lost| Seq(lost.offset));
     let outcome = fed
         .and(stored)
         .and(flushed.map_err(Failure::from))
@@ -89,16 +95,17 @@ async fn owned(
     Ok(store.create(header, &Cancel::never()).await?)
 }
 
-/// Takes lines in, and stores them batch by batch.
+/// Takes lines in, and has them stored: window by window, or batch by batch.
 struct Appender<'a> {
+    store: &'a dyn SessionStore,
     handle: &'a dyn SessionHandle,
     id: &'a SessionId,
     /// The types that readers will know.
     known: Vocabulary,
     /// Whether events of other types are stored too.
     allow_unknown: bool,
-    /// How many events make a batch full.
-    limit: usize,
+    /// How many events make a batch; the store's windows do when absent.
+    limit: Option<usize>,
     /// The seq of the next event to come in.
     next: Seq,
     batch: Vec<Event>,
@@ -110,7 +117,6 @@ impl Appender<'_> {
     /// Reads lines to the end of the input, or until the process is asked to end.
     async fn feed(&mut self, mut input: BufReader<Stdin>) -> Result<(), Failure> {
         let mut line = Vec::new();
-        let mut window = Instant::now();
         let mut stop = std::pin::pin!(interrupted());
         loop {
             // A read that is called off keeps what it got so far in `line`.
@@ -120,26 +126,63 @@ impl Appender<'_> {
                     if read == 0 && line.is_empty() {
                         return Ok(());
                     }
-                    if self.batch.is_empty() {
-                        window = Instant::now() + WINDOW;
-                    }
-                    self.take(&line)?;
+                    self.take(&line).await?;
                     line.clear();
-                    if self.batch.len() >= self.limit {
-                        self.store().await?;
-                    }
                 }
-                () = sleep_until(window), if !self.batch.is_empty() && self.limit == usize::MAX => {
-                    self.store().await?;
+                stopped = &mut stop => {
+                    self.take_what_was_read(&mut input, line).await?;
+                    return stopped;
                 }
-                stopped = &mut stop => return stopped,
             }
         }
     }
 
-    /// Makes an event of a line and puts it in the batch. Blank lines are passed over.
-    fn take(&mut self, line: &[u8]) -> Result<(), Failure> {
+    /// Takes the lines that were read whole before the process was asked to end.
+    async fn take_what_was_read(
+        &mut self,
+        input: &mut BufReader<Stdin>,
+        mut line: Vec<u8>,
+    ) -> Result<(), Failure> {
+        let mut ended = false;
+        if input.buffer().is_empty()
+            && let Ok(read) = timeout(ON_ITS_WAY, input.fill_buf()).await
+        {
+            let read = read.map_err(|error| Failure::io("cannot read standard input", &error))?;
+            ended = read.is_empty();
+        }
+        while let Some(end) = input.buffer().iter().position(|byte| *byte == b'\n') {
+            line.extend(input.buffer().iter().take(end + 1));
+            input.consume(end + 1);
+            self.take(&line).await?;
+            line.clear();
+        }
+        if ended && !line.is_empty() {
+            self.take(&line).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes an event of a line and has it stored. Blank lines are passed over.
+    async fn take(&mut self, line: &[u8]) -> Result<(), Failure> {
         self.line += 1;
+        let Some(event) = self.event(line)? else { return Ok(()) };
+        let next = event.seq().plus(1);
+        match self.limit {
+            None => self.publish(event).await?,
+            Some(limit) => {
+                self.batch.push(event);
+                if self.batch.len() >= limit {
+                    self.next = next;
+                    return self.store_rest().await;
+                }
+            }
+        }
+        self.next = next;
+        Ok(())
+    }
+
+    /// Makes an event of a line; nothing of a blank one.
+    fn event(&self, line: &[u8]) -> Result<Option<Event>, Failure> {
         let number = self.line;
         let refused = |kind, problem: &dyn std::fmt::Display| {
             Failure::new(
@@ -149,7 +192,7 @@ impl Appender<'_> {
         };
         let text = std::str::from_utf8(line).map_err(|error| refused("usage", &error))?;
         if text.trim().is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let draft =
             EventDraft::parse(&Text::from(text)).map_err(|error| refused("usage", &error))?;
@@ -172,13 +215,27 @@ impl Appender<'_> {
             }
             checked => checked.map_err(|error| refused("usage", &error))?,
         }
-        self.next = event.seq().plus(1);
-        self.batch.push(event);
-        Ok(())
+        Ok(Some(event))
     }
 
-    /// Stores the batch.
-    async fn store(&mut self) -> Result<(), Failure> {
+    /// Hands an event to the store, which stores it with what comes soon after.
+    async fn publish(&self, event: Event) -> Result<(), Failure> {
+        let published = self.store.publish(self.id, event).await;
+        match published.map_err(|error| Failure::new(error.kind(), &error))? {
+            Routed::ToWriter => Ok(()),
+            Routed::NoWriter => {
+                let closed = HandleClosed { id: self.id.clone(), operation: "publish" };
+                Err(Failure::new("handle_closed", closed))
+            }
+        }
+    }
+
+    /// Stores what has come in and is not stored.
+    async fn store_rest(&mut self) -> Result<(), Failure> {
+        if self.limit.is_none() {
+            let _routed = self.store.flush_session(self.id, &Cancel::never()).await?;
+            return Ok(());
+        }
         let batch = std::mem::take(&mut self.batch);
         let first = batch.first().map(Event::seq);
         match self.handle.append(batch, &Cancel::never()).await {
@@ -190,7 +247,7 @@ impl Appender<'_> {
         }
     }
 
-    /// The seq that the next event must carry, by what is stored.
+    /// The seq that the next event must carry, when everything was stored.
     fn stored_through(&self) -> Seq {
         self.batch.first().map_or(self.next, Event::seq)
     }

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::net::TcpListener;
 use turnkeep_host::{Host, HostError, HostOptions, UpstreamOptions};
-use turnkeep_store::SessionStore;
+use turnkeep_store::{Cancel, SessionStore};
 
 use crate::{
     args::ServeArgs, config::Settings, context::Context, failure::Failure, output::interrupted,
@@ -22,9 +22,13 @@ pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failur
     settings.listen = args.listen.or(settings.listen);
     settings.upstream = args.upstream.or(settings.upstream);
     settings.allow_origin.get_or_insert_default().extend(args.allow_origin);
-    let host = listening(store::open(&settings)?, &settings)?;
+    let store = store::open(&settings)?;
+    let host = listening(Arc::clone(&store), &settings)?;
     let listener = host.bind().await?;
-    serve(host, listener, |address| eprintln!("turnkeep: serving at http://{address}")).await
+    let ready = |address| eprintln!("turnkeep: serving at http://{address}");
+    let served = serve(host, listener, ready).await;
+    // Whatever ended it: what was accepted is to be on disk.
+    served.and(store.flush(&Cancel::never()).await.map_err(Failure::from))
 }
 
 /// A host over this store with these settings, to be served at the address they name.

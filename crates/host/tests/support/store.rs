@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use turnkeep_log::{Event, RecordScan, Seq, SessionHeader, SessionId, Text};
 use turnkeep_store::{
-    Access, Cancel, Deleted, Emptied, Emptying, ListQuery, SessionHandle, SessionList, SessionStat,
-    SessionStore, Trashed,
+    Access, Cancel, Deleted, Emptied, Emptying, ListQuery, Routed, SessionHandle, SessionList,
+    SessionStat, SessionStore, Trashed,
     error::{
-        CreateError, DeleteError, FlushStoreError, ListError, OpenError, RestoreError, StatError,
-        TrashError,
+        CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError, OpenError,
+        PublishError, RestoreError, StatError, TrashError,
     },
     jsonl::{JsonlOptions, JsonlStore},
 };
@@ -219,5 +219,17 @@ impl SessionStore for WatchedStore {
 
     async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
         self.inner.empty_trash(which, cancel).await
+    }
+
+    async fn publish(&self, id: &SessionId, event: Event) -> Result<Routed, PublishError> {
+        self.inner.publish(id, event).await
+    }
+
+    async fn flush_session(&self, id: &SessionId, cancel: &Cancel) -> Result<Routed, FlushError> {
+        self.inner.flush_session(id, cancel).await
+    }
+
+    async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
+        self.inner.dispose(id).await
     }
 }

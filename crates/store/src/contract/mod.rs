@@ -2,14 +2,16 @@
 //!
 //! Behind the feature `contract`. A backend, wherever it is made, implements [`Backend`] in one of
 //! its test programs and calls [`contract_suite!`](crate::contract_suite), which makes one `#[test]`
-//! of each behaviour that is promised by [`SessionStore`] and [`SessionHandle`](crate::SessionHandle):
+//! of each behaviour that is promised by [`SessionStore`] and [`SessionHandle`](crate::SessionHandle).
+//! With storage that fails when it is told to, [`live_suite!`](crate::live_suite) does the same for
+//! events that are [published](SessionStore::publish):
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use turnkeep_store::{
 //!     SessionStore,
-//!     contract::Backend,
+//!     contract::{Backend, live::Failing},
 //!     memory::{Disk, MemoryStore},
 //! };
 //!
@@ -26,10 +28,18 @@
 //!     }
 //! }
 //!
+//! impl Failing for Mine {
+//!     fn set_failing(&self, failing: bool) {
+//!         self.0.set_full(failing);
+//!     }
+//! }
+//!
 //! turnkeep_store::contract_suite!(mine: Mine);
+//! turnkeep_store::live_suite!(mine_live: Mine);
 //! # fn main() {
-//! #     let backend = Mine::empty();
-//! #     turnkeep_store::contract::run(turnkeep_store::contract::slices_of_a_log(&backend));
+//! #     use turnkeep_store::contract::{self, live};
+//! #     contract::run(contract::slices_of_a_log(&Mine::empty()));
+//! #     live::run(live::closing_surfaces_a_failing_batch_and_frees_the_session(&Mine::empty()));
 //! # }
 //! ```
 //!
@@ -51,6 +61,7 @@ mod closing;
 mod creating;
 mod deleting;
 mod listing;
+pub mod live;
 mod owning;
 mod reading;
 pub mod steps;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use turnkeep_log::Vocabulary;
 
 use super::layout::Encoding;
+use crate::LiveOptions;
 
 /// How a [`JsonlStore`](super::JsonlStore) is opened.
 ///
@@ -31,6 +32,8 @@ pub struct JsonlOptions {
     pub vocabulary: Vocabulary,
     /// Whether runs of streamed deltas are written as one record. Reading does not depend on it.
     pub pack_chunks: bool,
+    /// How events that are published to the store are buffered.
+    pub live: LiveOptions,
 }
 
 impl JsonlOptions {
@@ -44,6 +47,7 @@ impl JsonlOptions {
             max_frame_bytes: 1 << 30,
             vocabulary: Vocabulary::v0(),
             pack_chunks: true,
+            live: LiveOptions::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use async_trait::async_trait;
-use turnkeep_log::{SessionHeader, SessionId};
+use turnkeep_log::{Event, SessionHeader, SessionId};
 
 use super::{
     JsonlOptions,
@@ -22,11 +22,11 @@ use super::{
 };
 use crate::{
     error::{
-        AlreadyOwned, CreateError, DeleteError, FlushStoreError, ListError, NotFound, OpenError,
-        RestoreError, StatError, StoreError, TrashError,
+        AlreadyOwned, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
+        NotFound, OpenError, PublishError, RestoreError, StatError, StoreError, TrashError,
     },
     seam::{
-        Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
+        Access, Cancel, EventRange, ListQuery, Routed, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
     shell::{self, Core, TakenUp},
@@ -53,8 +53,8 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn open_on(options: JsonlOptions, fs: Arc<dyn Fs>) -> Result<Arc<Self>, StoreError> {
-        let root = Arc::new(Root::open(options, fs)?);
-        Ok(Arc::new(Self { root, registry: Registry::new("jsonl") }))
+        let registry = Registry::new("jsonl", options.live);
+        Ok(Arc::new(Self { root: Arc::new(Root::open(options, fs)?), registry }))
     }
 }
 
@@ -139,6 +139,18 @@ impl SessionStore for JsonlStore {
 
     async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
         shell::empty_trash(&self.shared, which, cancel).await
+    }
+
+    async fn publish(&self, id: &SessionId, event: Event) -> Result<Routed, PublishError> {
+        shell::publish(&self.shared, id, event).await
+    }
+
+    async fn flush_session(&self, id: &SessionId, cancel: &Cancel) -> Result<Routed, FlushError> {
+        shell::flush_session(&self.shared, id, cancel).await
+    }
+
+    async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
+        shell::dispose(&self.shared, id).await
     }
 }
 

@@ -105,4 +105,11 @@ impl WriteLog for JsonlLog {
             State::Stored { log, .. } => Some(log.acknowledged()),
         }
     }
+
+    fn max_batch_bytes(&self) -> u64 {
+        match self.root.encoding {
+            Encoding::Zstd => self.root.max_frame_bytes,
+            Encoding::None => u64::MAX,
+        }
+    }
 }

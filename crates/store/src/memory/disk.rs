@@ -30,6 +30,7 @@ struct Contents {
     /// How many logs there have been.
     made: u64,
     owned: HashSet<SessionId>,
+    full: bool,
 }
 
 /// One session on a disk.
@@ -57,6 +58,16 @@ impl Disk {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// From now on there is no room on it, or there is again: while it is full every write fails,
+    /// and changes nothing. For tests of what happens then.
+    pub fn set_full(&self, full: bool) {
+        locked(&self.contents).full = full;
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        locked(&self.contents).full
     }
 
     /// Looks at a session, if it is stored.

@@ -1,15 +1,18 @@
 //! Reading and writing one session.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use turnkeep_log::{Event, SessionHeader, SessionId, Vocabulary, gate};
 
 use super::disk::{Disk, Lease};
 use crate::{
-    error::{AlreadyExists, AlreadyOwned, NotSerializable},
+    error::{AlreadyExists, AlreadyOwned, IoFailure, NotSerializable},
     seam::{Cancel, EventRange},
     shell::{
         Broken, ReadLog, Setback, Slice, WriteLog,
@@ -95,6 +98,11 @@ impl WriteLog for MemoryLog {
             let lease = lease.ok_or_else(|| failed(WriteFailure::AlreadyOwned(owned())))?;
             self.lease = Some(lease);
         }
+        if self.disk.is_full() && (batch.is_some() || self.pending.is_some()) {
+            let source = io::ErrorKind::StorageFull.into();
+            let context = format!("session \"{}\": cannot write to its disk", self.id);
+            return Err(failed(IoFailure { context, source }.into()));
+        }
         let Some(header) = &self.pending else {
             let Some(events) = batch else { return Ok(()) };
             let there = self.disk.extend(&self.id, events);
@@ -112,6 +120,10 @@ impl WriteLog for MemoryLog {
 
     fn acknowledged(&self) -> Option<()> {
         self.pending.is_none().then_some(())
+    }
+
+    fn max_batch_bytes(&self) -> u64 {
+        u64::MAX
     }
 }
 

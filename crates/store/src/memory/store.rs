@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use turnkeep_log::{Seq, SessionHeader, SessionId, Vocabulary};
+use turnkeep_log::{Event, Seq, SessionHeader, SessionId, Vocabulary};
 
 use super::{
     disk::{Disk, Stored},
     log::{MemoryLog, MemoryReader},
 };
 use crate::{
+    LiveOptions,
     error::{
-        AlreadyExists, AlreadyOwned, CreateError, DeleteError, FlushStoreError, ListError,
-        NotFound, NotInTrash, OpenError, RestoreError, StatError, TrashError,
+        AlreadyExists, AlreadyOwned, CloseError, CreateError, DeleteError, FlushError,
+        FlushStoreError, ListError, NotFound, NotInTrash, OpenError, PublishError, RestoreError,
+        StatError, TrashError,
     },
     seam::{
-        Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
+        Access, Cancel, EventRange, ListQuery, Routed, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
     shell::{
@@ -52,8 +54,15 @@ impl MemoryStore {
     /// A store on a disk, whose readers know these event types.
     #[must_use]
     pub fn with_vocabulary(disk: &Disk, vocabulary: Vocabulary) -> Self {
+        Self::with_options(disk, vocabulary, LiveOptions::default())
+    }
+
+    /// A store on a disk, whose readers know these event types, and that buffers published events
+    /// so.
+    #[must_use]
+    pub fn with_options(disk: &Disk, vocabulary: Vocabulary, live: LiveOptions) -> Self {
         let vocabulary = Arc::new(vocabulary);
-        let registry = Registry::new("memory");
+        let registry = Registry::new("memory", live);
         Self { shared: Arc::new(Shared { disk: disk.clone(), vocabulary, registry }) }
     }
 }
@@ -112,6 +121,18 @@ impl SessionStore for MemoryStore {
 
     async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
         shell::empty_trash(&self.shared, which, cancel).await
+    }
+
+    async fn publish(&self, id: &SessionId, event: Event) -> Result<Routed, PublishError> {
+        shell::publish(&self.shared, id, event).await
+    }
+
+    async fn flush_session(&self, id: &SessionId, cancel: &Cancel) -> Result<Routed, FlushError> {
+        shell::flush_session(&self.shared, id, cancel).await
+    }
+
+    async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
+        shell::dispose(&self.shared, id).await
     }
 }
 

@@ -11,16 +11,16 @@ use std::{
 };
 
 use async_trait::async_trait;
-use tokio::sync::watch;
 use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 
 use super::{
     failure::LogFailure,
-    mutations::{Mutations, Owned, Unreported},
+    mutations::Owned,
     on_pool,
     queue::NotRun,
     registry::{Owner, Standing},
     writer::WriteLog,
+    writing::Writing,
 };
 use crate::{
     error::{
@@ -53,11 +53,12 @@ pub(crate) struct Slice {
 /// A handle of any backend.
 ///
 /// Reads go to the storage on the blocking pool, each on its own; mutations go through one queue.
-/// Dropping the handle gives the session back as soon as what was asked for is done.
+/// Dropping the handle gives the session back as soon as what was asked for is done, published
+/// events included.
 #[derive(Debug)]
 pub(crate) struct Handle<R: ReadLog, L: WriteLog> {
     reading: Arc<Reading<R, L>>,
-    writing: Option<Writing<L>>,
+    writing: Option<Arc<Writing<L>>>,
     closed: AtomicBool,
 }
 
@@ -69,25 +70,12 @@ pub(crate) struct Reading<R: ReadLog, L: WriteLog> {
     /// The session's writer, when it was pending as this handle was opened.
     pending: Option<Arc<Owner<L>>>,
     /// How many events this handle has shown or stored: the log never gets shorter than that.
-    observed: AtomicU64,
-}
-
-#[derive(Debug)]
-struct Writing<L: WriteLog> {
-    mutations: Arc<Mutations<L>>,
-    unreported: Unreported,
-    closed: watch::Sender<Option<Result<(), CloseError>>>,
+    observed: Arc<AtomicU64>,
 }
 
 impl<R: ReadLog, L: WriteLog> Handle<R, L> {
     pub(crate) fn new(reading: Reading<R, L>, session: Option<Owned<L>>) -> Self {
-        let writing = session.map(|session| {
-            let owner = Arc::clone(session.claim().owner());
-            let mutations = Mutations::new(session);
-            owner.attach(&mutations);
-            let unreported = Unreported::default();
-            Writing { mutations, unreported, closed: watch::Sender::new(None) }
-        });
+        let writing = session.map(|session| Writing::new(session, Arc::clone(&reading.observed)));
         Self { reading: Arc::new(reading), writing, closed: AtomicBool::new(false) }
     }
 
@@ -97,7 +85,7 @@ impl<R: ReadLog, L: WriteLog> Handle<R, L> {
 
     fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
-            || self.writing.as_ref().is_some_and(|writing| writing.mutations.is_closed())
+            || self.writing.as_ref().is_some_and(|writing| writing.is_closed())
     }
 
     /// The queue, for an operation that changes something.
@@ -140,7 +128,7 @@ impl<R: ReadLog, L: WriteLog> Reading<R, L> {
         pending: Option<Arc<Owner<L>>>,
         observed: u64,
     ) -> Self {
-        Self { header, log, pending, observed: AtomicU64::new(observed) }
+        Self { header, log, pending, observed: Arc::new(AtomicU64::new(observed)) }
     }
 
     pub(crate) fn observe(&self, events: u64) {
@@ -195,12 +183,7 @@ impl<R: ReadLog, L: WriteLog> SessionHandle for Handle<R, L> {
 
     async fn append(&self, events: Vec<Event>, cancel: &Cancel) -> Result<Seq, AppendError> {
         let writing = self.writing::<AppendError>("append", cancel)?;
-        let reading = Arc::clone(&self.reading);
-        let append = move |owned: &mut Owned<L>| {
-            owned.append(&events).inspect(|next| reading.observe(next.0))
-        };
-        let missed = writing.unreported.append(self.id());
-        let outcome = match writing.mutations.submit(append, missed) {
+        let outcome = match writing.append(events) {
             Ok(submitted) => submitted.outcome(cancel).await,
             Err(why) => Err(why),
         };
@@ -209,8 +192,7 @@ impl<R: ReadLog, L: WriteLog> SessionHandle for Handle<R, L> {
 
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushError> {
         let writing = self.writing::<FlushError>("flush", cancel)?;
-        let missed = writing.unreported.flush(self.id());
-        let outcome = match writing.mutations.submit(Owned::flush, missed) {
+        let outcome = match writing.flush() {
             Ok(submitted) => submitted.outcome(cancel).await,
             Err(why) => Err(why),
         };
@@ -225,45 +207,18 @@ impl<R: ReadLog, L: WriteLog> SessionHandle for Handle<R, L> {
         'handle: 'future,
         Self: 'future,
     {
-        let was_closed = self.closed.swap(true, Ordering::AcqRel);
-        let Some(writing) = &self.writing else {
-            return Box::pin(async { Ok(()) });
-        };
-        if !was_closed {
-            let announcement = Announcement { to: writing.closed.clone(), id: self.session() };
-            let unreported = writing.unreported.clone();
-            writing.mutations.close(move |owned| {
-                drop(owned);
-                announcement.announce(unreported.outcome());
-            });
+        self.closed.store(true, Ordering::Release);
+        match &self.writing {
+            Some(writing) => Box::pin(writing.close().outcome()),
+            None => Box::pin(async { Ok(()) }),
         }
-        let mut closed = writing.closed.subscribe();
-        Box::pin(async move {
-            let outcome = closed.wait_for(Option::is_some).await;
-            outcome.ok().and_then(|outcome| outcome.clone()).unwrap_or(Ok(()))
-        })
     }
 }
 
-/// The outcome of closing, which is announced in any case.
-struct Announcement {
-    to: watch::Sender<Option<Result<(), CloseError>>>,
-    id: SessionId,
-}
-
-impl Announcement {
-    fn announce(&self, outcome: Result<(), CloseError>) {
-        self.to.send_if_modified(|announced| {
-            let is_first = announced.is_none();
-            announced.get_or_insert(outcome);
-            is_first
-        });
-    }
-}
-
-impl Drop for Announcement {
+impl<R: ReadLog, L: WriteLog> Drop for Handle<R, L> {
     fn drop(&mut self) {
-        let message = "the runtime ended before it was done".to_owned();
-        self.announce(Err(CloseError { id: self.id.clone(), kind: "poisoned", message }));
+        if let Some(writing) = &self.writing {
+            writing.abandon();
+        }
     }
 }

@@ -9,24 +9,30 @@
 //! |---|---|
 //! | `registry` | who writes what within a store |
 //! | `queue`, `mutations`, `writer` | one mutation after the other; what a failed one means |
-//! | `handle` | a session held open |
-//! | `store` | the operations of a store |
+//! | `live` | events that are published by the session's id, and stored a moment later together |
+//! | `writing`, `handle`, `closed` | a session held open, and how that ended |
+//! | `store`, `route` | the operations of a store; those that reach a handle by its session's id |
 //! | `trash` | deleting sessions and undoing that |
 //! | `intake`, `listing`, `failure` | from records to events; a page of entries; what went wrong |
 
+mod closed;
 pub(crate) mod failure;
 mod handle;
 pub(crate) mod intake;
 pub(crate) mod listing;
+mod live;
 mod mutations;
 mod queue;
 mod registry;
+mod route;
 mod store;
 mod trash;
 mod writer;
+mod writing;
 
 use std::{io, time::SystemTime};
 
+pub use self::live::LiveOptions;
 #[cfg(feature = "sim")]
 pub(crate) use self::{
     handle::Reading,
@@ -36,7 +42,8 @@ pub(crate) use self::{
 pub(crate) use self::{
     handle::{ReadLog, Slice},
     registry::{Registry, locked},
-    store::{Core, TakenUp, check, create, flush, list, open, stat},
+    route::{dispose, flush, flush_session, publish},
+    store::{Core, TakenUp, check, create, list, open, stat},
     trash::{Trash, delete, deletion_time, empty_trash, restore, trash},
     writer::{Broken, Setback, WriteLog},
 };

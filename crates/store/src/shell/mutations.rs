@@ -36,6 +36,16 @@ impl<L: WriteLog> Owned<L> {
         &self.claim
     }
 
+    /// The seq that comes next.
+    pub(crate) fn next(&self) -> Seq {
+        self.writer.next()
+    }
+
+    /// How many bytes the events of one batch may have, as lines.
+    pub(crate) fn max_batch_bytes(&self) -> u64 {
+        self.writer.max_batch_bytes()
+    }
+
     pub(crate) fn append(&mut self, events: &[Event]) -> Result<Seq, AppendError> {
         self.writer.append(events)
     }
@@ -72,7 +82,7 @@ impl Unreported {
 
     fn keep(&self, id: &SessionId, kind: &'static str, error: &dyn Error) {
         let message = error.to_string();
-        locked(&self.0).get_or_insert(CloseError { id: id.clone(), kind, message });
+        locked(&self.0).get_or_insert(CloseError { id: id.clone(), kind, message, unstored: None });
     }
 
     /// What closing comes to.

@@ -142,6 +142,17 @@ impl<S: Send + 'static> Queue<S> {
         start(run);
     }
 
+    /// Closes a queue that has nothing to do and gives its subject back; `None`, and no effect,
+    /// when there is something to do, or when it was closed before.
+    pub(crate) fn close_if_idle(&self) -> Option<S> {
+        let mut state = locked(&self.state);
+        if state.closed || state.running {
+            return None;
+        }
+        state.closed = true;
+        state.subject.take()
+    }
+
     /// Adds a job. The task to work it off, if none is at work, is to be started once the state is
     /// unlocked again.
     fn push(self: &Arc<Self>, state: &mut State<S>, job: Job<S>) -> Option<Run<S>> {

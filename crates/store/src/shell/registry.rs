@@ -11,8 +11,7 @@ use std::{
 use turnkeep_log::{SessionHeader, SessionId};
 
 use super::{
-    listing::Pending,
-    mutations::{Mutations, WriteLog},
+    closed::Closed, listing::Pending, live::LiveOptions, writer::WriteLog, writing::Writing,
 };
 use crate::seam::Revision;
 
@@ -21,6 +20,8 @@ use crate::seam::Revision;
 pub(crate) struct Registry<L: WriteLog> {
     /// What the backend is called in the revisions of pending sessions.
     backend: &'static str,
+    /// How published events are buffered.
+    live: LiveOptions,
     owners: Mutex<HashMap<SessionId, Arc<Owner<L>>>>,
     pending_made: AtomicU64,
 }
@@ -29,7 +30,8 @@ pub(crate) struct Registry<L: WriteLog> {
 #[derive(Debug)]
 pub(crate) struct Owner<L: WriteLog> {
     standing: Mutex<Standing<L::Acknowledged>>,
-    mutations: OnceLock<Weak<Mutations<L>>>,
+    writing: OnceLock<Weak<Writing<L>>>,
+    closed: OnceLock<Closed>,
 }
 
 /// How far a write handle has come.
@@ -54,20 +56,27 @@ impl<L: WriteLog> Owner<L> {
         *locked(&self.standing) = standing;
     }
 
-    /// Lets the store reach the handle's queue.
-    pub(crate) fn attach(&self, mutations: &Arc<Mutations<L>>) {
-        self.mutations.get_or_init(|| Arc::downgrade(mutations));
+    /// Lets the store reach what the handle writes with.
+    pub(crate) fn attach(&self, writing: &Arc<Writing<L>>) {
+        self.closed.get_or_init(|| writing.closed().clone());
+        self.writing.get_or_init(|| Arc::downgrade(writing));
     }
 
-    pub(crate) fn mutations(&self) -> Option<Arc<Mutations<L>>> {
-        self.mutations.get()?.upgrade()
+    /// Where it is told how closing the handle ended; nothing while it is being opened.
+    pub(crate) fn closed(&self) -> Option<&Closed> {
+        self.closed.get()
+    }
+
+    /// What the handle writes with; nothing while it is being opened, and once it is dropped.
+    pub(crate) fn writing(&self) -> Option<Arc<Writing<L>>> {
+        self.writing.get()?.upgrade()
     }
 }
 
 impl<L: WriteLog> Registry<L> {
-    pub(crate) fn new(backend: &'static str) -> Arc<Self> {
+    pub(crate) fn new(backend: &'static str, live: LiveOptions) -> Arc<Self> {
         let (owners, pending_made) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { backend, owners, pending_made })
+        Arc::new(Self { backend, live, owners, pending_made })
     }
 
     /// Claims a session for a write handle; `None` when there is one.
@@ -76,8 +85,11 @@ impl<L: WriteLog> Registry<L> {
         if owners.contains_key(id) {
             return None;
         }
-        let owner =
-            Arc::new(Owner { standing: Mutex::new(Standing::Opening), mutations: OnceLock::new() });
+        let owner = Arc::new(Owner {
+            standing: Mutex::new(Standing::Opening),
+            writing: OnceLock::new(),
+            closed: OnceLock::new(),
+        });
         owners.insert(id.clone(), Arc::clone(&owner));
         Some(Claim { registry: Arc::clone(self), id: id.clone(), owner })
     }
@@ -92,6 +104,11 @@ impl<L: WriteLog> Registry<L> {
             Standing::Stored(acknowledged) => Some(acknowledged),
             _ => None,
         }
+    }
+
+    /// What the session's write handle writes with, if it has one that is open.
+    pub(crate) fn writing(&self, id: &SessionId) -> Option<Arc<Writing<L>>> {
+        self.owner(id)?.writing()
     }
 
     /// All write handles, by session.
@@ -133,6 +150,15 @@ pub(crate) struct Claim<L: WriteLog> {
 impl<L: WriteLog> Claim<L> {
     pub(crate) fn owner(&self) -> &Arc<Owner<L>> {
         &self.owner
+    }
+
+    pub(crate) fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// How events published to the session are buffered.
+    pub(crate) fn live(&self) -> LiveOptions {
+        self.registry.live
     }
 }
 

@@ -6,18 +6,17 @@ use turnkeep_log::{Seq, SessionHeader, SessionId};
 
 use super::{
     failure::LogFailure,
-    handle::{Handle, ReadLog, Reading, not_run},
+    handle::{Handle, ReadLog, Reading},
     listing::Pending,
     mutations::Owned,
     on_pool,
-    queue::NotRun,
     registry::{Claim, Registry, Standing},
     writer::{WriteLog, Writer},
 };
 use crate::{
     error::{
-        AlreadyExists, AlreadyOwned, Cancelled, CreateError, FlushError, FlushStoreError,
-        ListError, NotFound, NotSerializable, OpenError, StatError,
+        AlreadyExists, AlreadyOwned, Cancelled, CreateError, ListError, NotFound, NotSerializable,
+        OpenError, StatError,
     },
     seam::{Access, Cancel, ListQuery, SessionHandle, SessionList, SessionStat},
 };
@@ -209,31 +208,6 @@ pub(crate) async fn list<C: Core>(
     check(cancel, "list")?;
     let (core, query, cancel) = (Arc::clone(core), query.clone(), cancel.clone());
     on_pool("list sessions", move || core.list(&query, &cancel)).await?
-}
-
-/// [`SessionStore::flush`](crate::SessionStore::flush).
-pub(crate) async fn flush<C: Core>(core: &Arc<C>, cancel: &Cancel) -> Result<(), FlushStoreError> {
-    let mut flushes = Vec::new();
-    for (id, owner) in core.registry().owners() {
-        // A handle that is still being opened has accepted nothing.
-        let Some(mutations) = owner.mutations() else { continue };
-        flushes.push((id, mutations.submit(Owned::flush, |_| {})));
-    }
-    let mut failures = Vec::new();
-    for (id, submitted) in flushes {
-        let outcome = match submitted {
-            Ok(submitted) => submitted.outcome(cancel).await,
-            Err(why) => Err(why),
-        };
-        let failure = match outcome {
-            // One that was closed meanwhile has flushed what it had.
-            Ok(Ok(()) | Err(FlushError::HandleClosed(_))) | Err(NotRun::Closed) => continue,
-            Ok(Err(failure)) => failure,
-            Err(why) => not_run(why, id.clone(), "flush"),
-        };
-        failures.push((id, failure));
-    }
-    if failures.is_empty() { Ok(()) } else { Err(FlushStoreError { failures }) }
 }
 
 /// Fails once an operation was called off.

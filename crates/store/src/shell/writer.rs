@@ -30,6 +30,9 @@ pub(crate) trait WriteLog: fmt::Debug + Send + Sized + 'static {
 
     /// What is stored; nothing while the session is pending.
     fn acknowledged(&self) -> Option<Self::Acknowledged>;
+
+    /// How many bytes the events of one batch may have, as lines.
+    fn max_batch_bytes(&self) -> u64;
 }
 
 /// Why a log did not take a batch.
@@ -67,6 +70,15 @@ impl<L: WriteLog> Writer<L> {
         let writer = Self { id, owner, next, log, broken: None };
         writer.acknowledge();
         writer
+    }
+
+    /// The seq that comes next.
+    pub(crate) fn next(&self) -> Seq {
+        self.next
+    }
+
+    pub(crate) fn max_batch_bytes(&self) -> u64 {
+        self.log.max_batch_bytes()
     }
 
     /// Appends a batch; the seq that comes next then.

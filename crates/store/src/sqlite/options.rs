@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use turnkeep_log::Vocabulary;
 
+use crate::LiveOptions;
+
 /// How a [`SqliteStore`](super::SqliteStore) is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqliteOptions {
@@ -19,6 +21,8 @@ pub struct SqliteOptions {
     pub vocabulary: Vocabulary,
     /// Whether runs of streamed deltas are written as one record. Reading does not depend on it.
     pub pack_chunks: bool,
+    /// How events that are published to the store are buffered.
+    pub live: LiveOptions,
 }
 
 impl SqliteOptions {
@@ -32,6 +36,7 @@ impl SqliteOptions {
             max_frame_bytes: 1 << 30,
             vocabulary: Vocabulary::v0(),
             pack_chunks: true,
+            live: LiveOptions::default(),
         }
     }
 }

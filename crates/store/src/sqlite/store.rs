@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use turnkeep_log::{Seq, SessionHeader, SessionId, Vocabulary};
+use turnkeep_log::{Event, Seq, SessionHeader, SessionId, Vocabulary};
 
 use super::{
     SqliteOptions,
@@ -16,11 +16,11 @@ use super::{
 };
 use crate::{
     error::{
-        AlreadyOwned, CreateError, DeleteError, FlushStoreError, ListError, NotFound, OpenError,
-        RestoreError, StatError, StoreError, TrashError,
+        AlreadyOwned, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
+        NotFound, OpenError, PublishError, RestoreError, StatError, StoreError, TrashError,
     },
     seam::{
-        Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
+        Access, Cancel, EventRange, ListQuery, Routed, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
     shell::{
@@ -83,9 +83,9 @@ impl SqliteStore {
     /// write to; `io` when it cannot be read.
     pub fn open(options: SqliteOptions) -> Result<Self, StoreError> {
         let database = Arc::new(Database::open(&options)?);
-        let SqliteOptions { max_frame_bytes, vocabulary, pack_chunks, .. } = options;
+        let SqliteOptions { max_frame_bytes, vocabulary, pack_chunks, live, .. } = options;
         let vocabulary = Arc::new(vocabulary);
-        let registry = Registry::new("sqlite");
+        let registry = Registry::new("sqlite", live);
         let shared = Shared { database, vocabulary, max_frame_bytes, pack_chunks, registry };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -145,6 +145,18 @@ impl SessionStore for SqliteStore {
 
     async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
         shell::empty_trash(&self.shared, which, cancel).await
+    }
+
+    async fn publish(&self, id: &SessionId, event: Event) -> Result<Routed, PublishError> {
+        shell::publish(&self.shared, id, event).await
+    }
+
+    async fn flush_session(&self, id: &SessionId, cancel: &Cancel) -> Result<Routed, FlushError> {
+        shell::flush_session(&self.shared, id, cancel).await
+    }
+
+    async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
+        shell::dispose(&self.shared, id).await
     }
 }
 

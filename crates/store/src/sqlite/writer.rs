@@ -241,6 +241,11 @@ impl WriteLog for SqliteLog {
     fn acknowledged(&self) -> Option<()> {
         matches!(self.state, State::Stored(_)).then_some(())
     }
+
+    fn max_batch_bytes(&self) -> u64 {
+        // Rows are made as they fit; what must fit is one event, however badly it compresses.
+        self.max_frame_bytes.min(LONGEST as u64 - (LONGEST as u64 >> 7))
+    }
 }
 
 fn insert(transaction: &Transaction<'_>, tail: Tail, frames: &[Frame]) -> rusqlite::Result<Tail> {

@@ -103,6 +103,15 @@ impl FaultyFs {
         self.0.lock().unwrap().faults.push(Fault { op, part, skip, times, effect });
     }
 
+    /// Lets every write fail from now on, as on a full disk; or lets everything work again.
+    pub fn set_full(&self, full: bool) {
+        self.0.lock().unwrap().faults.clear();
+        if full {
+            let effect = Effect::Fail(io::ErrorKind::StorageFull);
+            self.inject(Op::Append, "", 0, usize::MAX, effect);
+        }
+    }
+
     /// Whether everything that was injected has happened.
     pub fn assert_spent(&self) {
         let script = self.0.lock().unwrap();
