@@ -1,7 +1,5 @@
 //! What is in the trash does not exist for DSH's published session persistence.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
-
 mod support;
 
 use support::{Bench, peer::Peer, turn};
