@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
-#[allow(dead_code, reason = "only the tests against it use it")]
+#[allow(dead_code, clippy::indexing_slicing, reason = "only the tests against it use it")]
 pub(crate) mod peer;
 
 use std::{
