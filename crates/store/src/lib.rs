@@ -9,6 +9,7 @@
 //! | [`jsonl`] | sessions as files below one directory, in the format of DSH |
 //! | `sqlite` | with the feature of this name: sessions in one SQLite database |
 //! | [`memory`] | sessions that end with the process, for tests and demonstrations |
+//! | [`cold`] | looking at sessions that nobody writes, and forking them |
 //! | [`error`] | what can go wrong, one enum per operation |
 //! | `contract` | with the feature of this name: the tests that every backend passes |
 //!
@@ -49,6 +50,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub mod cold;
 #[cfg(feature = "contract")]
 pub mod contract;
 pub mod error;

@@ -90,6 +90,12 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     ///
     /// Every failure, after every handle was tried.
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError>;
+
+    /// Whether a write handle of this very store holds the session, or is just being opened.
+    ///
+    /// Answered from memory, at once. What other processes hold open is not known here. A store
+    /// that wraps another one passes the question on.
+    fn owns(&self, id: &SessionId) -> bool;
 }
 
 /// One session, held open.

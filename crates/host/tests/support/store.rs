@@ -195,4 +195,8 @@ impl SessionStore for WatchedStore {
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         self.inner.flush(cancel).await
     }
+
+    fn owns(&self, id: &SessionId) -> bool {
+        self.inner.owns(id)
+    }
 }

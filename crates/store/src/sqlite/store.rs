@@ -123,6 +123,10 @@ impl SessionStore for SqliteStore {
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         shell::flush(&self.shared, cancel).await
     }
+
+    fn owns(&self, id: &SessionId) -> bool {
+        self.shared.registry.owner(id).is_some()
+    }
 }
 
 impl Shared {
