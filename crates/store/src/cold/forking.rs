@@ -3,7 +3,7 @@
 use turnkeep_log::{Seq, SessionHeader, SessionId, fork as pure};
 
 use crate::{
-    error::{AlreadyExists, AppendError, Cancelled, CreateError, OpenError, ReadError, StatError},
+    error::{AlreadyExists, AppendError, CreateError, FlushError, OpenError, ReadError, StatError},
     seam::{Access, Cancel, EventRange, SessionHandle, SessionStore},
     shell::now,
 };
@@ -44,12 +44,11 @@ pub struct Forked {
     pub next: Seq,
 }
 
-/// Why a session was not forked. Nothing was stored, unless the [kind](Self::kind) is `poisoned`.
+/// Why a session was not forked. Nothing was stored, unless the [kind](Self::kind) is `poisoned` or
+/// it was the last flush that failed.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum ForkSessionError {
-    /// It was called off.
-    Cancelled(#[from] Cancelled),
     /// The parent cannot be opened: `not_found` when there is none.
     Parent(#[from] OpenError),
     /// The parent cannot be read.
@@ -62,6 +61,8 @@ pub enum ForkSessionError {
     Create(#[from] CreateError),
     /// The child cannot be stored.
     Store(#[from] AppendError),
+    /// The child was stored, and nobody can say whether that is on disk.
+    Flush(#[from] FlushError),
 }
 
 impl ForkSessionError {
@@ -69,13 +70,13 @@ impl ForkSessionError {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Cancelled(_) => "cancelled",
             Self::Parent(error) => error.kind(),
             Self::Read(error) => error.kind(),
             Self::Cut(error) => error.kind(),
             Self::Stat(error) => error.kind(),
             Self::Create(error) => error.kind(),
             Self::Store(error) => error.kind(),
+            Self::Flush(error) => error.kind(),
         }
     }
 }
@@ -97,7 +98,8 @@ impl ForkSessionError {
 ///
 /// `not_found`, `already_exists`, `invalid_boundary` when the parent has no such event, and
 /// `open_turn` when the last turn boundary up to there starts a turn; else what reading the parent
-/// and storing the child can meet. Nothing is left of the child then.
+/// and storing the child can meet. Nothing is left of the child then, unless it could not be
+/// confirmed that it was stored.
 pub async fn fork(
     store: &dyn SessionStore,
     request: ForkRequest,
@@ -118,5 +120,7 @@ pub async fn fork(
     let handle = store.create(header, cancel).await?;
     // Dropping the handle of a session that is not stored erases it.
     let next = handle.append(cut.events, cancel).await?;
+    // Not every store syncs each append.
+    handle.flush(&Cancel::never()).await?;
     Ok(Forked { handle, inherited, next })
 }
