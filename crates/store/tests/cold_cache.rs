@@ -4,7 +4,10 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::SeqCst},
+};
 
 use support::{
     append, batch, cancelled, create, event_of, header, id, never, open, seqs, store_session,
@@ -494,5 +497,51 @@ async fn a_window_shows_fifty_on_each_side_at_most() {
         let widest = window(100, usize::MAX, usize::MAX);
         assert_eq!(widest, (50..=150).collect::<Vec<_>>());
         assert_eq!(widest.len(), 2 * WINDOW_SIDE + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_log_without_a_whole_first_line_is_told_from_no_log() {
+    for encoding in support::disk::BOTH {
+        let disk = support::disk::Disk::new(encoding);
+        disk.lay("half", b"");
+        let store: Arc<dyn SessionStore> = Arc::new(disk.store());
+        assert!(store.stat(&id("half"), &never()).await.unwrap().is_none());
+        let cache = ColdCache::default();
+        let failure = cache.observe(&store, &id("half"), &never()).await.unwrap_err();
+        assert_eq!(failure.kind(), "corrupt", "{failure}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_look_is_never_older_than_what_was_acknowledged_before() {
+    for stage in stages() {
+        store_session(&*stage.watched, "s", 1).await;
+        let cache = ColdCache::new(ColdOptions { max_unpinned: 1, ..ColdOptions::default() });
+        let acknowledged = Arc::new(AtomicU64::new(1));
+        let observers: Vec<_> = (0..4)
+            .map(|_| {
+                let (cache, store) = (cache.clone(), stage.watched.store());
+                let acknowledged = Arc::clone(&acknowledged);
+                tokio::spawn(async move {
+                    let mut longest = 0;
+                    while longest < 40 {
+                        let least = acknowledged.load(SeqCst);
+                        let seen = cache.observe(&store, &id("s"), &never()).await.unwrap();
+                        longest = seen.events().len() as u64;
+                        assert!(longest >= least, "{longest} < {least}");
+                        assert_eq!(seen.events(), batch(0, longest));
+                    }
+                })
+            })
+            .collect();
+        for seq in 1..40 {
+            stage.extend("s", seq, 1).await;
+            acknowledged.store(seq + 1, SeqCst);
+        }
+        for observer in observers {
+            observer.await.unwrap();
+        }
+        assert!(cache.len() <= 1, "{}", stage.name);
     }
 }
