@@ -1,6 +1,8 @@
 //! One root, two implementations: DSH's published session persistence reads what turnkeep wrote,
 //! turnkeep reads what it wrote, and no command leaves anything that it stumbles over.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
+
 mod support;
 
 use std::{

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 #[allow(dead_code, reason = "only the tests against it use it")]
+#[expect(clippy::indexing_slicing, reason = "a test that cannot go on says where")]
 pub(crate) mod peer;
 
 use std::{
