@@ -37,6 +37,11 @@ pub(crate) struct Settings {
     pub(crate) allow_origin: Option<Vec<String>>,
     /// How many messages to ask the upstream for at a time, 10 to 200.
     pub(crate) scan_limit: Option<u16>,
+    /// The most events of a session that is read for the list, where they are counted; 0: none.
+    pub(crate) cold_blank_probe_max_events: Option<u64>,
+    /// The most bytes of a session that is read for the list, where events are not counted; 0:
+    /// none.
+    pub(crate) cold_blank_probe_max_bytes: Option<u64>,
     /// `text` or `json`.
     pub(crate) log_format: Option<String>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
@@ -44,7 +49,7 @@ pub(crate) struct Settings {
 }
 
 /// The keys of [`Settings`], in its order.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "store",
     "compression",
     "max_frame_bytes",
@@ -55,6 +60,8 @@ const KEYS: [&str; 12] = [
     "upstream_password_file",
     "allow_origin",
     "scan_limit",
+    "cold_blank_probe_max_events",
+    "cold_blank_probe_max_bytes",
     "log_format",
     "log_level",
 ];
@@ -104,7 +111,10 @@ impl Settings {
                 continue;
             }
             let value = match key.as_str() {
-                "max_frame_bytes" | "scan_limit" => {
+                "max_frame_bytes"
+                | "scan_limit"
+                | "cold_blank_probe_max_events"
+                | "cold_blank_probe_max_bytes" => {
                     let number = value.trim().parse::<i64>().map_err(|_| {
                         Failure::usage(format!("{name} must be a whole number, not `{value}`"))
                     })?;
@@ -137,6 +147,12 @@ impl Settings {
             upstream_password_file: over.upstream_password_file.or(self.upstream_password_file),
             allow_origin: over.allow_origin.or(self.allow_origin),
             scan_limit: over.scan_limit.or(self.scan_limit),
+            cold_blank_probe_max_events: over
+                .cold_blank_probe_max_events
+                .or(self.cold_blank_probe_max_events),
+            cold_blank_probe_max_bytes: over
+                .cold_blank_probe_max_bytes
+                .or(self.cold_blank_probe_max_bytes),
             log_format: over.log_format.or(self.log_format),
             log_level: over.log_level.or(self.log_level),
         }
@@ -214,6 +230,7 @@ mod tests {
             ("TURNKEEP_STORE", "/b"),
             ("TURNKEEP_VOCABULARY", "acme/one, acme/two,"),
             ("TURNKEEP_SCAN_LIMIT", "50"),
+            ("TURNKEEP_COLD_BLANK_PROBE_MAX_EVENTS", "0"),
             ("PATH", "/bin"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -221,6 +238,8 @@ mod tests {
         assert_eq!(settings.store.as_deref(), Some("/b"));
         assert_eq!(settings.listen.as_deref(), Some("1.2.3.4:5"));
         assert_eq!(settings.scan_limit, Some(50));
+        assert_eq!(settings.cold_blank_probe_max_events, Some(0));
+        assert_eq!(settings.cold_blank_probe_max_bytes, None);
         assert_eq!(settings.vocabulary.unwrap(), ["acme/one", "acme/two"]);
     }
 
@@ -228,7 +247,8 @@ mod tests {
     fn the_list_of_keys_is_complete() {
         let all = "store='a'\ncompression='a'\nmax_frame_bytes=1\nvocabulary=[]\nlisten='a'\n\
                    upstream='a'\nupstream_username='a'\nupstream_password_file='a'\n\
-                   allow_origin=[]\nscan_limit=1\nlog_format='a'\nlog_level='a'\n";
+                   allow_origin=[]\nscan_limit=1\n\
+                   cold_blank_probe_max_events=1\ncold_blank_probe_max_bytes=1\nlog_format='a'\nlog_level='a'\n";
         assert!(Settings::from_toml(all).is_ok());
         assert_eq!(all.lines().count(), KEYS.len());
     }

@@ -193,6 +193,7 @@ fn ls_tells_events_and_title_of_logs_written_by_others() {
     assert_eq!(json["cwd"], "/work/proj");
     assert_eq!(json["updatedAtEstimated"], false);
     assert_eq!(json["updatedAt"], 1_785_974_400_161_u64, "the time of the last event");
+    assert_eq!((&json["blank"], json["lastPromptAt"].is_u64()), (&false.into(), true), "{json}");
     let nothing = bench.run(&["--store", "nowhere", "ls"]);
     assert!(nothing.status.success() && nothing.stdout.is_empty());
     assert!(text(&nothing.stderr).contains("nowhere, which does not exist"), "{nothing:?}");

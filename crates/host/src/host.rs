@@ -40,11 +40,8 @@ impl Host {
         if !guard::is_loopback(options.listen.ip()) {
             return Err(HostError::NotLoopback { address: options.listen });
         }
-        let limits = FoldLimits {
-            cache_bytes: options.fold_cache_bytes,
-            listing_max_events: options.listing_probe_events,
-            listing_max_bytes: options.listing_probe_bytes,
-        };
+        let limits =
+            FoldLimits { cache_bytes: options.fold_cache_bytes, listing: options.listing_probe };
         let log = options.store.map(|store| Arc::new(LogSource::new(store, limits)));
         let upstream = options.upstream.map(Upstream::new).transpose()?.map(Arc::new);
         Ok(Self {

@@ -67,6 +67,10 @@ pub const KINDS: &[Kind] = &[
     kind("forbidden_origin", 7, 403, "forbidden origin"),
     kind("method_not_allowed", 7, 405, "method not allowed"),
     kind("no_route", 7, 404, "not found"),
+    // Cold reads and forks.
+    kind("source_conflict", 7, 409, "session changed while it was read"),
+    kind("invalid_boundary", 2, 400, "the session has no such event"),
+    kind("open_turn", 7, 409, "a turn is open at that event"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.
@@ -92,8 +96,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use turnkeep_store::error::{
-        AppendError, CreateError, DeleteError, FlushError, ListError, OpenError, ReadError,
-        RestoreError, StatError, StoreError, TrashError,
+        AppendError, ColdError, CreateError, DeleteError, FlushError, ListError, OpenError,
+        ReadError, RestoreError, StatError, StoreError, TrashError,
     };
     use turnkeep_turns::{MessageError, TurnPageError};
 
@@ -124,8 +128,12 @@ mod tests {
             DeleteError::KINDS,
             TrashError::KINDS,
             RestoreError::KINDS,
+            ColdError::KINDS,
         ];
         for kind in enums.concat() {
+            assert_eq!(of(kind).kind, kind);
+        }
+        for kind in ["invalid_boundary", "open_turn"] {
             assert_eq!(of(kind).kind, kind);
         }
         assert_eq!(of("no such word").exit_code, 7);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use thiserror::Error;
-use turnkeep_store::SessionStore;
+use turnkeep_store::{SessionStore, cold::BlankGates};
 use turnkeep_turns::query::{DEFAULT_WIDTH, configured_scan_limit};
 
 use crate::upstream::UpstreamOptions;
@@ -34,12 +34,9 @@ pub struct HostOptions {
     pub compress: bool,
     /// How many bytes of events to keep folded, so that they need not be read again.
     pub fold_cache_bytes: u64,
-    /// A stored session of at most this many events is read for the session list; 0 turns that
-    /// off. It applies to stores that count events.
-    pub listing_probe_events: u64,
-    /// A stored session of at most this many bytes is read for the session list; 0 turns that
-    /// off. It applies to stores that do not count events.
-    pub listing_probe_bytes: u64,
+    /// Which stored sessions are small enough to be read for the session list, which says then
+    /// whether they are blank and when a person last wrote in them.
+    pub listing_probe: BlankGates,
 }
 
 impl Default for HostOptions {
@@ -53,8 +50,7 @@ impl Default for HostOptions {
             page_deadline: Duration::from_secs(45),
             compress: true,
             fold_cache_bytes: 256 << 20,
-            listing_probe_events: 16,
-            listing_probe_bytes: 1024,
+            listing_probe: BlankGates::default(),
         }
     }
 }

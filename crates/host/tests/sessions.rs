@@ -13,11 +13,16 @@ use std::{
 use serde_json::{Value, json};
 use support::{
     host::RunningHost,
-    store::{TestStore, WatchedStore, prompt, turns},
+    store::{TestStore, WatchedStore, made, prompt, turns},
     upstream::{Act, Request, ScriptedUpstream, answer},
 };
 use turnkeep_host::HostOptions;
-use turnkeep_store::SessionStore;
+use turnkeep_log::{SessionHeader, SessionId};
+use turnkeep_store::{
+    Cancel, SessionStore,
+    cold::BlankGates,
+    memory::{Disk, MemoryStore},
+};
 
 fn options(store: &TestStore, upstream: Option<&ScriptedUpstream>) -> HostOptions {
     let mut options = HostOptions::default();
@@ -190,7 +195,7 @@ async fn a_cold_list_reads_no_log_and_a_look_at_one_session_does() {
     let watched = WatchedStore::new(Arc::clone(&store.store) as Arc<dyn SessionStore>);
     let mut options = HostOptions::default();
     options.store = Some(Arc::clone(&watched) as Arc<dyn SessionStore>);
-    options.listing_probe_bytes = 400;
+    options.listing_probe.max_bytes = 400;
     let host = RunningHost::start(options).await;
     assert_eq!(walk(&host, "", 50).await[0]["title"], Value::Null);
     assert_eq!(watched.opened(), 0);
@@ -372,4 +377,43 @@ async fn a_small_session_is_listed_with_its_last_prompt() {
     store.add_made("small", &[prompt("p", "hello")]).await;
     let host = RunningHost::start(options(&store, None)).await;
     assert_eq!(walk(&host, "", 50).await[0]["lastPromptAt"], 1000);
+}
+
+#[tokio::test]
+async fn a_small_session_is_listed_as_blank_until_a_turn_starts() {
+    let store = TestStore::new();
+    store.add_made("s", &[("session/title", json!({ "title": "New" }))]).await;
+    let host = RunningHost::start(options(&store, None)).await;
+    let listed = || async { walk(&host, "", 50).await.remove(0) };
+    assert_eq!(listed().await["blank"], true);
+    store.append("s", made(1, |at| 2000 + at, &[("turn/start", json!({ "turn": 1 }))])).await;
+    assert_eq!(listed().await["blank"], false);
+
+    let mut off = options(&store, None);
+    off.listing_probe = BlankGates { max_events: u64::MAX, max_bytes: 0 };
+    let host = RunningHost::start(off).await;
+    store.add_made("t", &[("session/title", json!({ "title": "New" }))]).await;
+    for session in walk(&host, "", 50).await {
+        assert_eq!((&session["blank"], &session["title"]), (&json!(false), &Value::Null));
+    }
+}
+
+#[tokio::test]
+async fn stores_that_count_events_are_probed_by_that() {
+    let memory: Arc<dyn SessionStore> = Arc::new(MemoryStore::new(&Disk::new()));
+    for (id, count) in [("a", 16), ("b", 17)] {
+        let header = SessionHeader::new(SessionId::new(id).unwrap(), 1);
+        let writer = memory.create(header, &Cancel::never()).await.unwrap();
+        let title = ("session/title", json!({ "title": "New" }));
+        let events = made(0, |at| 1000 + at, &vec![title; count]);
+        writer.append(events, &Cancel::never()).await.unwrap();
+        writer.close().await.unwrap();
+    }
+    let mut options = HostOptions::default();
+    options.store = Some(memory);
+    let host = RunningHost::start(options).await;
+    let mut listed = walk(&host, "", 50).await;
+    listed.sort_by_key(|session| session["id"].to_string());
+    let blank: Vec<_> = listed.iter().map(|session| session["blank"].clone()).collect();
+    assert_eq!(blank, [true, false], "16 events are read, 17 are not");
 }

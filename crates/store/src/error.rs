@@ -7,7 +7,8 @@
 //! `not_found`, `already_exists`, `already_owned`, `read_only`, `handle_closed`,
 //! `ownership_lost`, `format_unsupported`, `corrupt`, `not_serializable`, `seq_mismatch`,
 //! `log_shrank`, `poisoned`, `cancelled`, `io`; `bad_cursor` for a listing, and `usage` for a store
-//! that was set up wrongly.
+//! that was set up wrongly; `source_conflict` for a cold read, and `invalid_boundary` and
+//! `open_turn` for a fork.
 
 use std::{io, path::PathBuf};
 
@@ -459,4 +460,26 @@ pub struct FlushStoreError {
 fn summary(failures: &[(SessionId, FlushError)]) -> String {
     let lines: Vec<_> = failures.iter().map(|(_, failure)| failure.to_string()).collect();
     lines.join("; ")
+}
+
+/// A session kept changing hands while it was being looked at.
+#[derive(Clone, Debug, Error)]
+#[error("session \"{id}\" changed while it was read: {problem}; try again")]
+pub struct SourceConflict {
+    /// The session.
+    pub id: SessionId,
+    /// What did not fit together.
+    pub problem: &'static str,
+}
+
+operation_error! {
+    /// Why [`observe`](crate::cold::ColdCache::observe) failed.
+    ColdError {
+        NotFound => "not_found",
+        FormatUnsupported => "format_unsupported",
+        Corrupt => "corrupt",
+        SourceConflict => "source_conflict",
+        Cancelled => "cancelled",
+        IoFailure => "io",
+    }
 }

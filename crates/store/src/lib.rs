@@ -10,6 +10,7 @@
 //! | `sqlite` | with the feature of this name: sessions in one SQLite database |
 //! | [`memory`] | sessions that end with the process, for tests and demonstrations |
 //! | [`resume`] | closes the turn that a session's last writer left open |
+//! | [`cold`] | looking at sessions that nobody writes, and forking them |
 //! | [`error`] | what can go wrong, one enum per operation |
 //! | `contract` | with the feature of this name: the tests that every backend passes |
 //!
@@ -50,6 +51,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub mod cold;
 #[cfg(feature = "contract")]
 pub mod contract;
 pub mod error;

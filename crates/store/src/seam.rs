@@ -191,6 +191,12 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     /// As [`close`](SessionHandle::close). A warning is logged as well, since who disposes of a
     /// session often cannot do anything about it.
     async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError>;
+
+    /// Whether a write handle of this very store holds the session, or is just being opened.
+    ///
+    /// Answered from memory, at once. What other processes hold open is not known here. A store
+    /// that wraps another one passes the question on.
+    fn owns(&self, id: &SessionId) -> bool;
 }
 
 /// Whether there was a write handle for what was sent to a session by its id.

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 use turnkeep_host::kinds::state_of_unreadable;
-use turnkeep_log::Event;
+use turnkeep_log::{Blank, Event};
 use turnkeep_store::{
     Access, Cancel, EventRange, ListQuery, SessionEntry, SessionState, SessionStore,
 };
@@ -75,6 +75,9 @@ struct Hints {
     title: Option<String>,
     /// The time of the last event.
     last_event_at: Option<i64>,
+    /// Whether nothing was said yet, and when a person last wrote; not blank when that is not known.
+    blank: bool,
+    last_prompt_at: Option<i64>,
     /// Why the events cannot be read, although the header can.
     problem: Option<(SessionState, String)>,
 }
@@ -99,10 +102,13 @@ async fn hints(store: &dyn SessionStore, entry: &SessionEntry, unread: &mut u64)
     for event in &events {
         fold.push(event);
     }
+    let blank = Blank::of(&events);
     Hints {
         events: Some(events.len() as u64),
         title: fold.headline().map(str::to_owned),
         last_event_at: events.last().map(Event::time),
+        blank: blank.blank,
+        last_prompt_at: blank.last_prompt_at,
         problem: None,
     }
 }
@@ -169,6 +175,8 @@ fn json_line(entry: &SessionEntry, hints: &Hints) -> String {
         "createdAt": stat.map(|stat| stat.header.created_at),
         "updatedAt": updated_at,
         "updatedAtEstimated": estimated,
+        "lastPromptAt": hints.last_prompt_at,
+        "blank": hints.blank,
         "eventCount": hints.events,
         "sizeBytes": stat.and_then(|stat| stat.size_bytes),
         "state": state.as_str(),

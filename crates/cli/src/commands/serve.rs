@@ -61,6 +61,9 @@ fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOpti
             return Err(Failure::usage(format!("scan_limit is 10 to 200, not {limit}")));
         }
     }
+    let probe = &mut options.listing_probe;
+    probe.max_events = settings.cold_blank_probe_max_events.unwrap_or(probe.max_events);
+    probe.max_bytes = settings.cold_blank_probe_max_bytes.unwrap_or(probe.max_bytes);
     Ok(options)
 }
 

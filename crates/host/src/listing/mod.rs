@@ -69,10 +69,10 @@ pub(crate) async fn list(sources: &Sources, request: &ListRequest) -> Result<Lis
         let served = upstream.peek().await.map(|session| session.updated_at);
         let summary = match (stored, served) {
             (None, None) => break,
-            (Some(_), None) => store.next().await,
+            (Some(_), None) => store.next(),
             // A stored session without a time stays where the store put it.
             (Some(stored), Some(served)) if stored.is_none_or(|stored| stored >= served) => {
-                store.next().await
+                store.next()
             }
             (_, Some(_)) => match upstream.next().await {
                 Some(summary) if is_stored(sources, &summary.id).await => None,

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use turnkeep_store::{Cancel, ListQuery, SessionEntry, error::ListError};
 
 use super::{ListRequest, cursor::Position, summary::SessionSummary};
-use crate::source::LogSource;
+use crate::source::{Glimpse, LogSource};
 
 /// The store's sessions in the store's order, read in batches.
 #[derive(Debug)]
 pub(super) struct StoreLane<'a> {
     log: Option<&'a LogSource>,
     query: ListQuery,
-    batch: VecDeque<SessionEntry>,
+    batch: VecDeque<(SessionEntry, Option<Glimpse>)>,
     /// How many sessions of the batch were handed out.
     taken: usize,
     /// Where the batch after this one starts; the end when there is none.
@@ -44,21 +44,18 @@ impl<'a> StoreLane<'a> {
                 Position::End => return Ok(None),
             };
             let list = log.store().list(&self.query, &Cancel::never()).await?;
-            self.batch = list.entries.into();
+            let glimpses = log.glimpses(&list.entries).await;
+            self.batch = list.entries.into_iter().zip(glimpses).collect();
             self.taken = 0;
             self.after = list.cursor.map_or(Position::End, Position::After);
         }
-        Ok(self.batch.front())
+        Ok(self.batch.front().map(|(entry, _)| entry))
     }
 
     /// Hands out the session that [`peek`](Self::peek) has shown.
-    pub(super) async fn next(&mut self) -> Option<SessionSummary> {
-        let entry = self.batch.pop_front()?;
+    pub(super) fn next(&mut self) -> Option<SessionSummary> {
+        let (entry, glimpse) = self.batch.pop_front()?;
         self.taken += 1;
-        let glimpse = match (self.log, &entry.stat) {
-            (Some(log), Some(stat)) => log.glimpse(stat).await,
-            _ => None,
-        };
         Some(SessionSummary::of_entry(&entry, glimpse))
     }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use turnkeep_log::{Event, SessionHeader, SessionId};
-use turnkeep_store::{Revision, SessionHandle, SessionStat};
+use turnkeep_store::{Revision, SessionHandle, SessionStat, cold::BlankGates};
 use turnkeep_turns::fold::Fold;
 
 /// What may be kept, and what may be read unasked.
@@ -18,21 +18,8 @@ use turnkeep_turns::fold::Fold;
 pub(crate) struct FoldLimits {
     /// How many bytes of folded events to keep.
     pub(crate) cache_bytes: u64,
-    /// A session of at most this many events may be read for a listing; 0 turns that off.
-    pub(crate) listing_max_events: u64,
-    /// So may one of at most this many bytes, where its events are not counted; 0 turns that off.
-    pub(crate) listing_max_bytes: u64,
-}
-
-impl FoldLimits {
-    /// Whether a session is small enough to be read for a listing.
-    pub(crate) fn reads_for_a_listing(&self, stat: &SessionStat) -> bool {
-        match (stat.event_count, stat.size_bytes) {
-            (Some(events), _) => self.listing_max_events > 0 && events <= self.listing_max_events,
-            (None, Some(bytes)) => self.listing_max_bytes > 0 && bytes <= self.listing_max_bytes,
-            (None, None) => false,
-        }
-    }
+    /// Which sessions are small enough to be read for a listing.
+    pub(crate) listing: BlankGates,
 }
 
 /// What a folded log says of its session.

@@ -7,7 +7,7 @@ use turnkeep_store::{
     error::{AppendError, CloseError, FlushError, HandleClosed, ReadError},
 };
 
-use super::{Entry, FoldLimits, Folds, OVERHEAD_BYTES};
+use super::{Entry, Folds, OVERHEAD_BYTES};
 
 fn stat(id: &str, revision: &str) -> SessionStat {
     SessionStat {
@@ -148,18 +148,4 @@ async fn a_glimpse_is_never_stale_and_never_waits() {
     assert!(!is_kept(&folds, "a"));
     drop(extending);
     assert!(is_kept(&folds, "a"));
-}
-
-#[test]
-fn small_sessions_are_read_for_a_listing() {
-    let limits = FoldLimits { cache_bytes: 0, listing_max_events: 16, listing_max_bytes: 1024 };
-    let sized = |event_count, size_bytes| SessionStat { event_count, size_bytes, ..stat("s", "r") };
-    assert!(limits.reads_for_a_listing(&sized(Some(16), None)));
-    assert!(!limits.reads_for_a_listing(&sized(Some(17), Some(10))));
-    assert!(limits.reads_for_a_listing(&sized(None, Some(1024))));
-    assert!(!limits.reads_for_a_listing(&sized(None, Some(1025))));
-    assert!(!limits.reads_for_a_listing(&sized(None, None)));
-    let off = FoldLimits { cache_bytes: 0, listing_max_events: 0, listing_max_bytes: 0 };
-    assert!(!off.reads_for_a_listing(&sized(Some(0), None)));
-    assert!(!off.reads_for_a_listing(&sized(None, Some(0))));
 }

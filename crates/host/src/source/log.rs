@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::{StreamExt as _, stream};
 use thiserror::Error;
 use turnkeep_log::{Event, Seq, SessionId, Text};
 use turnkeep_store::{
-    Access, Cancel, EventRange, SessionHandle, SessionStat, SessionStore,
+    Access, Cancel, EventRange, SessionEntry, SessionHandle, SessionStat, SessionStore,
     error::{OpenError, ReadError, StatError},
 };
 use turnkeep_turns::{
@@ -18,6 +19,9 @@ use super::{
     Source,
     folds::{Entry, FoldLimits, Folds, Glimpse, SharedFold},
 };
+
+/// How many small sessions are read at a time for a listing.
+const GLIMPSES_AT_A_TIME: usize = 16;
 
 /// The store, read as records.
 #[derive(Debug)]
@@ -126,10 +130,18 @@ impl LogSource {
         if let Some(known) = self.folds.glimpse(stat) {
             return Some(known);
         }
-        if !self.limits.reads_for_a_listing(stat) {
+        if !self.limits.listing.let_in(stat) {
             return None;
         }
         self.session(stat).await.ok()?.glimpse().await
+    }
+
+    /// What is known of several sessions at that cost, in their order. So many are read at a time
+    /// that a slow disk does not make a page of small sessions slow.
+    pub(crate) async fn glimpses(&self, entries: &[SessionEntry]) -> Vec<Option<Glimpse>> {
+        let stats: Vec<_> = entries.iter().map(|entry| entry.stat.clone()).collect();
+        let looks = stats.into_iter().map(|stat| async move { self.glimpse(stat.as_ref()?).await });
+        stream::iter(looks).buffered(GLIMPSES_AT_A_TIME).collect().await
     }
 }
 

@@ -232,4 +232,8 @@ impl SessionStore for WatchedStore {
     async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
         self.inner.dispose(id).await
     }
+
+    fn owns(&self, id: &SessionId) -> bool {
+        self.inner.owns(id)
+    }
 }

@@ -9,7 +9,7 @@
 //! | `layout` | names and paths |
 //! | `frames`, `tail`, `bytes` | finding, judging, packing and unpacking frames; the ends of damaged logs |
 //! | `root`, `discover`, `head`, `snapshot`, `list` | finding sessions; headers and states of files |
-//! | `reader` | from a file to events |
+//! | `reader`, `memo` | from a file to events; what was read last |
 //! | `lock`, `seal`, `materialize`, `cut`, `open_log`, `writer` | owning a session, making its log, appending to it |
 //! | `trash` | deleting sessions and undoing that |
 //! | `store` | what it takes to be a store |
@@ -30,6 +30,7 @@ mod layout;
 mod list;
 pub(crate) mod lock;
 mod materialize;
+mod memo;
 mod open_log;
 mod options;
 mod reader;

@@ -12,6 +12,7 @@ use super::{
     JsonlOptions, discover,
     fs::{EntryKind, FileStat, Fs},
     layout::{Encoding, Layout},
+    memo::Memo,
 };
 use crate::error::{BadRoot, IoFailure, StoreError};
 
@@ -27,6 +28,8 @@ pub(crate) struct Root {
     pub(crate) max_frame_bytes: u64,
     pub(crate) vocabulary: Vocabulary,
     pub(crate) pack_chunks: bool,
+    /// What was read last.
+    pub(crate) memo: Memo,
     /// Set once no log of the other encoding was found.
     pub(crate) unmixed: OnceLock<()>,
     /// Set once the directories above the root were synced.
@@ -49,6 +52,7 @@ impl Root {
             max_frame_bytes: options.max_frame_bytes,
             vocabulary: options.vocabulary,
             pack_chunks: options.pack_chunks,
+            memo: Memo::default(),
             unmixed: OnceLock::new(),
             anchored: OnceLock::new(),
         })

@@ -1,6 +1,6 @@
 //! The store: the asynchronous shell around the synchronous core.
 
-use std::{io, sync::Arc};
+use std::{io, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use turnkeep_log::{Event, SessionHeader, SessionId};
@@ -9,11 +9,12 @@ use super::{
     JsonlOptions,
     discover::{self, check_place},
     failure::{LogFailure, Subject},
-    fs::{Fs, OpenMode, OsFs},
+    fs::{File, Fs, OpenMode, OsFs},
     head::headerless,
     layout::{Encoding, SessionDir},
     list,
     lock::Lock,
+    memo::Checked,
     open_log::OpenLog,
     reader::{JsonlReader, ReadRequest, read_log},
     root::Root,
@@ -152,12 +153,56 @@ impl SessionStore for JsonlStore {
     async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
         shell::dispose(&self.shared, id).await
     }
+
+    fn owns(&self, id: &SessionId) -> bool {
+        self.shared.registry.owner(id).is_some()
+    }
 }
+
+/// A log that was checked, and its file, open to append.
+type CheckedLog = (Checked, Box<dyn File>);
 
 impl Shared {
     fn reader_of(&self, dir: &SessionDir) -> JsonlReader {
         let path = dir.log(self.root.encoding);
         JsonlReader::new(Arc::clone(&self.root), Arc::clone(&self.registry), path)
+    }
+
+    /// Reads and checks a whole log, and opens it to append. The session is locked.
+    fn check_log(
+        &self,
+        id: &SessionId,
+        path: &Path,
+        cancel: &Cancel,
+    ) -> Result<Option<CheckedLog>, LogFailure> {
+        let request = ReadRequest {
+            id,
+            path,
+            range: EventRange { offset: u64::MAX, length: None },
+            known: None,
+            acknowledged: None,
+            cancel,
+            operation: "open",
+        };
+        let Some(read) = read_log(&self.root, &request)? else { return Ok(None) };
+        let (Some(header), Some(ending)) = (read.header, read.ending) else { return Ok(None) };
+        let (progress, tail) = (Arc::new(read.progress), read.tail);
+        let file = self.root.fs.open(path, OpenMode::Append);
+        let file = file.map_err(|source| Subject { id, path }.io("open", source))?;
+        Ok(Some((Checked { header, progress, tail, ending }, file)))
+    }
+
+    /// What a reader has just found in a log, when the file has not changed since. The session is
+    /// locked, so that nobody who keeps to that changes it from here on; who does not is found out
+    /// by the fence before anything is written.
+    fn recall(&self, id: &SessionId, path: &Path) -> Option<CheckedLog> {
+        if !self.root.memo.knows(id) {
+            return None;
+        }
+        // What goes wrong here goes wrong again where it is reported.
+        let file = self.root.fs.open(path, OpenMode::Append).ok()?;
+        let checked = self.root.memo.recall(id, path, &file.stat().ok()?)?;
+        Some((checked, file))
     }
 
     fn lock(&self, id: &SessionId, dir: &SessionDir) -> Result<Lock, OpenError> {
@@ -221,31 +266,18 @@ impl Core for Shared {
         let dir = discover::find(&self.root, id)?.ok_or_else(not_found)?;
         let lock = self.lock(id, &dir)?;
         let path = dir.log(self.root.encoding);
-        let request = ReadRequest {
-            id,
-            path: &path,
-            range: EventRange { offset: u64::MAX, length: None },
-            known: None,
-            acknowledged: None,
-            cancel,
-            operation: "open",
+        let (checked, file) = match self.recall(id, &path) {
+            Some(known) => known,
+            None => self.check_log(id, &path, cancel)?.ok_or_else(not_found)?,
         };
-        let read = read_log(&self.root, &request)?.ok_or_else(not_found)?;
-        let (Some(header), Some(ending)) = (read.header, read.ending) else {
-            return Err(not_found().into());
-        };
+        let Checked { header, progress, tail, ending } = checked;
         check_place(&self.root, &header, &dir)?;
-        let file = self
-            .root
-            .fs
-            .open(&path, OpenMode::Append)
-            .map_err(|source| Subject { id, path: &path }.io("open", source))?;
 
         let reader = self.reader_of(&dir);
-        let log = OpenLog::read(&self.root, dir, file, &read.progress, read.tail, ending);
+        let log = OpenLog::read(&self.root, dir, file, &progress, tail, ending);
         let log = JsonlLog::stored(Arc::clone(&self.root), id.clone(), log, lock);
-        let next = read.progress.next;
-        Ok(TakenUp { header, reader: reader.primed(read.progress), log, next })
+        let next = progress.next;
+        Ok(TakenUp { header, reader: reader.primed(progress), log, next })
     }
 
     fn stat(&self, id: &SessionId) -> Result<Option<SessionStat>, LogFailure> {

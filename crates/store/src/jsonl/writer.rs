@@ -75,6 +75,7 @@ impl WriteLog for JsonlLog {
     }
 
     fn store(&mut self, records: Option<String>) -> Result<(), Setback> {
+        self.root.memo.forget(&self.id);
         let (header, lock) = match &mut self.state {
             State::Pending { header, lock } => (header, lock),
             State::Stored { log, .. } => {

@@ -134,6 +134,10 @@ impl SessionStore for MemoryStore {
     async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
         shell::dispose(&self.shared, id).await
     }
+
+    fn owns(&self, id: &SessionId) -> bool {
+        self.shared.registry.owner(id).is_some()
+    }
 }
 
 impl Core for Shared {

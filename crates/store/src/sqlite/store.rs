@@ -158,6 +158,10 @@ impl SessionStore for SqliteStore {
     async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
         shell::dispose(&self.shared, id).await
     }
+
+    fn owns(&self, id: &SessionId) -> bool {
+        self.shared.registry.owner(id).is_some()
+    }
 }
 
 impl Shared {

@@ -6,6 +6,8 @@ pub mod database;
 pub mod disk;
 pub mod faulty;
 pub mod fixtures;
+pub mod stopped;
+pub mod watched;
 
 #[allow(unused_imports, reason = "each test program uses its own part of this")]
 pub use turnkeep_store::contract::steps::*;

@@ -9,7 +9,7 @@ use turnkeep_log::SessionId;
 
 use super::{Progress, ReadRequest, read_log};
 use crate::{
-    jsonl::{failure::LogFailure, root::Root, writer::Registry},
+    jsonl::{failure::LogFailure, memo::Checked, root::Root, writer::Registry},
     seam::{Cancel, EventRange},
     shell::{ReadLog, Slice, locked},
 };
@@ -30,17 +30,17 @@ impl JsonlReader {
     }
 
     /// The same, for a handle that has read the log already.
-    pub(crate) fn primed(self, progress: Progress) -> Self {
-        Self { progress: Mutex::new(Some(Arc::new(progress))), ..self }
+    pub(crate) fn primed(self, progress: Arc<Progress>) -> Self {
+        Self { progress: Mutex::new(Some(progress)), ..self }
     }
 
     /// Keeps the further of two readings.
-    fn advance(&self, progress: Progress) {
+    fn advance(&self, progress: Arc<Progress>) {
         let mut known = locked(&self.progress);
         if known.as_ref().is_none_or(|known| {
             !known.file.same_file(&progress.file) || known.next <= progress.next
         }) {
-            *known = Some(Arc::new(progress));
+            *known = Some(progress);
         }
     }
 }
@@ -67,7 +67,13 @@ impl ReadLog for JsonlReader {
         let Some(read) = read_log(&self.root, &request)? else { return Ok(None) };
         // Behind what was known the log may go on, and this reading did not look.
         let end = read.went_to_end.then_some(read.progress.next.0);
-        self.advance(read.progress);
+        let progress = Arc::new(read.progress);
+        self.advance(Arc::clone(&progress));
+        // Where someone in this store writes, the file goes on behind what was read.
+        if let (Some(header), Some(ending), None) = (read.header, read.ending, acknowledged) {
+            let checked = Checked { header, progress, tail: read.tail, ending };
+            self.root.memo.remember(id, &self.path, checked);
+        }
         Ok(Some(Slice { events: read.events, end }))
     }
 }
