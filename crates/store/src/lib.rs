@@ -61,6 +61,6 @@ mod shell;
 pub mod sqlite;
 
 pub use seam::{
-    Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionList,
-    SessionStat, SessionState, SessionStore,
+    Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionHints,
+    SessionList, SessionStat, SessionState, SessionStore,
 };

@@ -59,6 +59,7 @@ pub(crate) fn of(header: SessionHeader, file: &FileStat) -> SessionStat {
         event_count: None,
         size_bytes: Some(file.size),
         modified_at: Some(modified_at(file)),
+        hints: None,
     }
 }
 

@@ -99,6 +99,7 @@ impl Stored {
             event_count: Some(self.events.len() as u64),
             size_bytes: None,
             modified_at: Some(self.modified_at),
+            hints: None,
         }
     }
 }
