@@ -54,6 +54,7 @@ pub mod contract;
 pub mod error;
 pub mod jsonl;
 pub mod memory;
+mod outline;
 mod seam;
 mod segment;
 mod shell;

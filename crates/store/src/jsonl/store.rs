@@ -10,6 +10,7 @@ use super::{
     discover::{self, check_place},
     failure::{LogFailure, Subject},
     fs::{Fs, OpenMode, OsFs},
+    index::Keeper,
     layout::{Encoding, SessionDir},
     list,
     lock::Lock,
@@ -201,8 +202,9 @@ impl Core for Shared {
             .map_err(|source| Subject { id, path: &path }.io("open", source))?;
 
         let reader = self.reader_of(&dir);
+        let keeper = Keeper::of_read(read.progress.clone());
         let log = OpenLog::read(&self.root, dir, file, &read.progress, read.tail, ending);
-        let log = JsonlLog::stored(Arc::clone(&self.root), id.clone(), log, lock);
+        let log = JsonlLog::stored(Arc::clone(&self.root), id.clone(), log, lock, keeper);
         let next = read.progress.next;
         Ok(TakenUp { header, reader: reader.primed(read.progress), log, next })
     }

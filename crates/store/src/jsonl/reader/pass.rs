@@ -1,6 +1,6 @@
 //! One reading of a log, from the beginning or from a mark.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use turnkeep_log::{
     Seq, SessionHeader, Text,
@@ -21,6 +21,7 @@ use crate::{
         seal::{Ending, Seal},
         tail::{Tail, TailKind, judge_frames, zeroed_lines},
     },
+    outline::Outline,
     seam::EventRange,
 };
 
@@ -58,24 +59,29 @@ impl<'a> Pass<'a> {
         if let Some(known) = known
             && let Some(mark) = known.marks.before(request.range.offset)
         {
-            let mut pass = Self::new(root, request, file, end, mark.seq);
+            let mut pass =
+                Self::new(root, request, file, end, mark.seq, Arc::clone(&known.outline));
             pass.at = mark.offset;
             // What is known need not be read to its end, only as far as it is wanted.
             let wanted = request.range.length.map(|some| request.range.offset.saturating_add(some));
             pass.enough = wanted.filter(|wanted| *wanted <= known.next.0);
             match pass.run() {
-                Ok(None) if pass.has_enough() => return Ok(pass.finish_from(stat, known)),
+                Ok(tail)
+                    if pass.has_enough() && (pass.enough.is_some() || pass.at >= known.end) =>
+                {
+                    return Ok(pass.finish_from(stat, known, tail));
+                }
                 // Perhaps what was known is no longer there, though the file is the same. From the
                 // beginning it will show, and lines are counted from there.
                 Ok(_) | Err(LogFailure::Corrupt(_)) => {}
                 Err(failure) => return Err(failure),
             }
         }
-        let mut pass = Self::new(root, request, file, end, Seq(0));
+        let mut pass = Self::new(root, request, file, end, Seq(0), Arc::default());
         let tail = pass.run()?;
         let next = pass.intake.records().next_seq();
-        let (events, marks) = pass.intake.finish();
-        let progress = Progress { file: stat, end: pass.at, next, marks };
+        let (events, marks, outline) = pass.intake.finish();
+        let progress = Progress { file: stat, end: pass.at, next, marks, outline };
         let (header, ending) = (pass.header, Some(pass.ending));
         Ok(LogRead { header, events, progress, went_to_end: true, tail, ending })
     }
@@ -86,6 +92,7 @@ impl<'a> Pass<'a> {
         file: &'a dyn File,
         end: u64,
         first: Seq,
+        outline: Arc<Outline>,
     ) -> Self {
         Self {
             root,
@@ -93,26 +100,26 @@ impl<'a> Pass<'a> {
             subject: Subject { id: request.id, path: request.path },
             bytes: FileBytes::new(file, end, STEP),
             header: None,
-            intake: Intake::new(root, request, first),
+            intake: Intake::new(root, request, first, outline),
             at: 0,
             ending: Ending::clean(Seal::of(0, &[])),
             enough: None,
         }
     }
 
-    fn finish_from(self, stat: FileStat, known: &Progress) -> LogRead {
+    fn finish_from(self, stat: FileStat, known: &Progress, tail: Option<Tail>) -> LogRead {
         let mut progress = known.clone();
         progress.file = stat;
         let went_to_end = self.enough.is_none();
         let next = self.intake.records().next_seq();
-        let (events, marks) = self.intake.finish();
+        let (events, marks, outline) = self.intake.finish();
         if self.at >= known.end {
             progress.end = self.at;
             progress.next = next;
-            let new = marks.0.into_iter().filter(|mark| mark.offset >= known.end);
-            new.for_each(|mark| progress.marks.add(mark));
+            progress.outline = outline;
+            progress.marks.continue_with(&marks, known.end);
         }
-        LogRead { header: None, events, progress, went_to_end, tail: None, ending: None }
+        LogRead { header: None, events, progress, went_to_end, tail, ending: None }
     }
 
     fn run(&mut self) -> Result<Option<Tail>, LogFailure> {
