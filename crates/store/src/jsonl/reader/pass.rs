@@ -28,6 +28,9 @@ use crate::{
 /// How much of a file is read at once.
 const STEP: usize = 256 << 10;
 
+/// How many bytes of lines are taken at once, so that there are places to start from between them.
+const PART: usize = 16 << 10;
+
 pub(super) struct Pass<'a> {
     root: &'a Root,
     request: &'a ReadRequest<'a>,
@@ -235,16 +238,12 @@ impl Pass<'_> {
         let mut least = 1;
         while from < zeros.unwrap_or(self.bytes.end()) && !self.stops()? {
             self.bytes.fill(from, least).map_err(cannot_read)?;
-            if zeros.is_none() && memchr::memchr(0, self.bytes.held()).is_some() {
-                self.bytes.fill_all(from).map_err(cannot_read)?;
-                let rest = self.bytes.held();
-                zeros = Some(from + zeroed_lines(from, rest).unwrap_or(rest.len()) as u64);
-                continue;
-            }
             let left = zeros.unwrap_or(self.bytes.end()) - from;
             let held = self.bytes.held();
             let held = usize::try_from(left).ok().and_then(|left| held.get(..left)).unwrap_or(held);
-            let part = match memchr::memrchr(b'\n', held) {
+            let some = held.get(..PART).unwrap_or(held);
+            let feed = memchr::memrchr(b'\n', some).or_else(|| memchr::memchr(b'\n', held));
+            let part = match feed {
                 Some(feed) => held.get(..=feed).unwrap_or(held),
                 None if (held.len() as u64) < left => {
                     least = held.len() + 1;
@@ -252,6 +251,12 @@ impl Pass<'_> {
                 }
                 None => held,
             };
+            if zeros.is_none() && memchr::memchr(0, part).is_some() {
+                self.bytes.fill_all(from).map_err(cannot_read)?;
+                let rest = self.bytes.held();
+                zeros = Some(from + zeroed_lines(from, rest).unwrap_or(rest.len()) as u64);
+                continue;
+            }
             let accepted = self.intake.take_bytes(from, part, &text_of(part));
             let lines = usize::try_from(accepted).ok().and_then(|accepted| part.get(..accepted));
             if let Some(lines) = lines.filter(|lines| !lines.is_empty()) {
