@@ -104,9 +104,13 @@ impl Keeper {
     /// Writes the index, the last time, unless it is there.
     pub(crate) fn finish(&self, root: &Root, id: &SessionId, log: &Path, ending: Ending) {
         let Progress { end, file, .. } = &self.progress;
-        let missing = || *end >= WORTH && *end == file.size && reach(root, id, log) != *end;
-        if self.changed || missing() {
-            save(root, id, log, &self.progress, None, Basis::Written(ending));
-        }
+        let basis = if self.changed {
+            Basis::Written(ending)
+        } else if *end >= WORTH && *end == file.size && reach(root, id, log) != *end {
+            Basis::Read
+        } else {
+            return;
+        };
+        save(root, id, log, &self.progress, None, basis);
     }
 }
