@@ -9,6 +9,7 @@ use std::{
 use turnkeep_log::{Event, SessionHeader, SessionId};
 
 use crate::{
+    outline::Outline,
     seam::{Revision, SessionStat},
     shell::{locked, now},
 };
@@ -34,6 +35,8 @@ pub(super) struct Stored {
     /// The header, as the first line of a log.
     pub(super) header: String,
     pub(super) events: Vec<Event>,
+    /// What they say in short.
+    outline: Outline,
     /// In milliseconds since the epoch.
     pub(super) modified_at: i64,
 }
@@ -61,7 +64,9 @@ impl Disk {
         if contents.sessions.contains_key(&header.id) {
             return false;
         }
-        let stored = Stored { header: header.to_line(), events, modified_at: now() };
+        let mut outline = Outline::default();
+        outline.extend(&events);
+        let stored = Stored { header: header.to_line(), events, outline, modified_at: now() };
         contents.sessions.insert(header.id.clone(), stored);
         true
     }
@@ -70,6 +75,7 @@ impl Disk {
     pub(super) fn extend(&self, id: &SessionId, events: Vec<Event>) -> bool {
         let mut contents = locked(&self.contents);
         let Some(stored) = contents.sessions.get_mut(id) else { return false };
+        stored.outline.extend(&events);
         stored.events.extend(events);
         stored.modified_at = now();
         true
@@ -99,7 +105,7 @@ impl Stored {
             event_count: Some(self.events.len() as u64),
             size_bytes: None,
             modified_at: Some(self.modified_at),
-            hints: None,
+            hints: Some(self.outline.hints()),
         }
     }
 }
