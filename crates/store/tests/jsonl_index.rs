@@ -21,7 +21,7 @@ use support::{
 };
 use turnkeep_log::{Event, Seq, Vocabulary};
 use turnkeep_store::{
-    Access, EventRange, SessionHints, SessionStore,
+    Access, EventRange, ListQuery, SessionHints, SessionStore,
     jsonl::{Encoding, JsonlOptions, JsonlStore, fs::OpenMode},
 };
 
@@ -175,7 +175,7 @@ async fn hints_say_what_the_events_say() {
         assert_eq!(hints(&disk.store()).await, None, "and to nobody else yet");
         writer.close().await.unwrap();
         assert_eq!(hints(&disk.store()).await.as_ref(), Some(&expected));
-        let list = disk.store().list(&Default::default(), &never()).await.unwrap();
+        let list = disk.store().list(&ListQuery::default(), &never()).await.unwrap();
         assert_eq!(list.entries[0].stat.as_ref().unwrap().hints.as_ref(), Some(&expected));
 
         // What was opened to write was read; a batch goes on from there.

@@ -189,6 +189,7 @@ fn read_head(json: Json<'_>) -> Option<(Head, Option<Box<str>>)> {
 }
 
 /// A value or `null`; `None` when it is neither.
+#[expect(clippy::option_option, reason = "the outer one is for `?`, as everywhere in here")]
 fn optional<'a, T>(value: Json<'a>, read: impl FnOnce(Json<'a>) -> Option<T>) -> Option<Option<T>> {
     if value.is_null() { Some(None) } else { read(value).map(Some) }
 }
@@ -228,11 +229,11 @@ fn turns(list: Json<'_>, events: u64) -> Option<Vec<Turn>> {
     let mut turns = Vec::new();
     let mut from = 0;
     for (start, end) in pairs(list)? {
-        let last = end.unwrap_or(start);
-        if start < from || last < start || last >= events {
+        let until = end.unwrap_or(start);
+        if start < from || until < start || until >= events {
             return None;
         }
-        from = last.checked_add(1).filter(|from| *from <= MAX_SAFE)?;
+        from = until.checked_add(1).filter(|from| *from <= MAX_SAFE)?;
         turns.push(Turn { start: Seq(start), end: end.map(Seq) });
     }
     Some(turns)

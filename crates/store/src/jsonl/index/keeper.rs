@@ -8,11 +8,11 @@ use super::{Basis, WORTH, is_due, reach, save};
 use crate::{
     jsonl::{
         fs::FileStat,
-        reader::{Mark, Progress},
+        reader::{Mark, Marks, Progress},
         root::Root,
         seal::Ending,
     },
-    outline::{Note, Outline},
+    outline::Note,
     seam::SessionHints,
 };
 
@@ -57,7 +57,7 @@ impl Keeper {
 
     /// For a log that was just made.
     pub(crate) fn of_new(file: FileStat) -> Self {
-        let (marks, outline) = Default::default();
+        let (marks, outline) = (Marks::default(), Arc::default());
         let progress = Progress { file, end: file.size, next: Seq(0), marks, outline };
         Self { progress, saved: 0, changed: true }
     }
@@ -68,8 +68,10 @@ impl Keeper {
         let progress = &mut self.progress;
         progress.marks.add(Mark { offset, seq: first });
         let outline = Arc::make_mut(&mut progress.outline);
-        notes.into_iter().for_each(|note| outline.add(note));
-        Outline::reach(outline, next, last_event_at);
+        for note in notes {
+            outline.add(note);
+        }
+        outline.reach(next, last_event_at);
         (progress.file, progress.end, progress.next) = (file, end, next);
         self.changed = true;
     }
