@@ -200,6 +200,21 @@ fn ls_tells_events_and_title_of_logs_written_by_others() {
 }
 
 #[test]
+fn ls_knows_a_session_by_the_index_beside_its_log() {
+    let bench = Bench::new();
+    let title = r#"{"type":"session/title","data":{"title":"By the index","messageSeqs":[]}}"#;
+    let turn = turn(1, "one", "eins") + title + "\n";
+    bench.run_with_input(&["append", "s", "--create"], turn.as_bytes());
+    let output = bench.run(&["ls"]);
+    let listed = text(&output.stdout);
+    assert!(listed.contains("  7  ") && listed.contains("By the index"), "{listed}");
+    // And just the same without it.
+    let project = std::fs::read_dir(bench.root()).unwrap().next().unwrap().unwrap();
+    std::fs::remove_file(project.path().join("s/turnkeep.idx")).unwrap();
+    assert_eq!(text(&bench.run(&["ls"]).stdout), listed);
+}
+
+#[test]
 fn a_followed_session_shows_what_another_process_appends() {
     let bench = Bench::new();
     bench.run_with_input(&["append", "live", "--create"], turn(1, "one", "eins").as_bytes());

@@ -161,8 +161,9 @@ async fn a_session_is_described_in_full() {
         "createdAt": 1,
         "updatedAt": 9000,
         "updatedAtEstimated": true,
-        "lastPromptAt": null,
+        "lastPromptAt": 1296,
         "blank": false,
+        "eventCount": 300,
         "sizeBytes": size,
         "revision": revision,
         "state": "ok",
@@ -197,7 +198,13 @@ async fn a_cold_list_reads_no_log_and_a_look_at_one_session_does() {
     options.store = Some(Arc::clone(&watched) as Arc<dyn SessionStore>);
     options.listing_probe.max_bytes = 400;
     let host = RunningHost::start(options).await;
-    assert_eq!(walk(&host, "", 50).await[0]["title"], Value::Null);
+    let indexed = walk(&host, "", 50).await.remove(0);
+    assert_eq!((&indexed["title"], &indexed["blank"]), (&json!("About turns"), &json!(false)));
+    assert_eq!((&indexed["lastPromptAt"], &indexed["eventCount"]), (&json!(1296), &json!(301)));
+    fs::remove_file(store.log("large").with_file_name("turnkeep.idx")).unwrap();
+    let unknown = walk(&host, "", 50).await.remove(0);
+    assert_eq!((&unknown["title"], &unknown["blank"]), (&Value::Null, &json!(false)));
+    assert_eq!((&unknown["lastPromptAt"], unknown.get("eventCount")), (&Value::Null, None));
     assert_eq!(watched.opened(), 0);
 
     let known = host.get("/api/turnkeep/sessions/large").await.json();

@@ -57,6 +57,7 @@ pub mod contract;
 pub mod error;
 pub mod jsonl;
 pub mod memory;
+mod outline;
 mod resume;
 mod seam;
 mod segment;
@@ -68,7 +69,7 @@ mod trash;
 pub use resume::{ResumeError, resume};
 pub use seam::{
     Access, Cancel, EventRange, ListQuery, Revision, Routed, SessionEntry, SessionHandle,
-    SessionList, SessionStat, SessionState, SessionStore,
+    SessionHints, SessionList, SessionStat, SessionState, SessionStore,
 };
 pub use shell::LiveOptions;
 pub use trash::{Deleted, Emptied, Emptying, Trashed};

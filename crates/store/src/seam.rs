@@ -313,6 +313,34 @@ pub struct SessionStat {
     pub size_bytes: Option<u64>,
     /// When the log last changed, in milliseconds since the epoch, as the storage reports it.
     pub modified_at: Option<i64>,
+    /// What the events say, where that is known without reading them.
+    pub hints: Option<SessionHints>,
+}
+
+/// What the events of a session say, in short, for lists.
+///
+/// Only known where somebody has written it down: in a file tree that is an index beside the log,
+/// which may be missing, and is made again. Nothing is decided by hints that reading the events
+/// would decide otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionHints {
+    /// How many events the log holds.
+    pub event_count: u64,
+    /// What the last `session/title` says; U+FFFD stands for a lone surrogate.
+    pub title: Option<String>,
+    /// Whether no turn has started yet.
+    pub blank: bool,
+    /// The time of the last message that a person sent, in milliseconds since the epoch.
+    pub last_prompt_at: Option<i64>,
+    /// The time of the last event, in milliseconds since the epoch.
+    pub last_event_at: Option<i64>,
+    /// How many turns have started.
+    pub turns: u64,
+    /// The `turn/start` of a turn that has not ended.
+    pub open_turn: Option<Seq>,
+    /// How many tools were started in that turn and have not answered; `None` when there are too
+    /// many to count.
+    pub open_calls: Option<u64>,
 }
 
 /// Names one state of one log: while two are equal the log has not changed in between.

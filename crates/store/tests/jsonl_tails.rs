@@ -8,7 +8,7 @@ use std::fs;
 
 use support::{
     append, batch, create,
-    disk::{BOTH, Disk},
+    disk::{BOTH, Disk, INDEX},
     event_of, id, never, open, read, seqs, store_session,
 };
 use turnkeep_log::Event;
@@ -113,7 +113,11 @@ async fn zeros_at_the_end_are_cut_off() {
             append(&*writer, 3, 1).await;
             assert_eq!(read(&*writer).await, batch(0, 4));
             assert!(disk.bytes("s").starts_with(&intact));
-            assert_eq!(disk.names("s"), [disk.log_name(), "session.lock"], "nothing to copy");
+            assert_eq!(
+                disk.names("s"),
+                [disk.log_name(), "session.lock", INDEX],
+                "nothing to copy"
+            );
         }
     }
 }

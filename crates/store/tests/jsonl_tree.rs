@@ -12,7 +12,7 @@ use std::{
 
 use support::{
     append, batch, create,
-    disk::{BOTH, Disk, PROJECT, names, pack},
+    disk::{BOTH, Disk, INDEX, PROJECT, names, pack},
     header, id, never, open, read, store_session,
 };
 use turnkeep_log::SessionHeader;
@@ -38,12 +38,12 @@ async fn directories_and_files_are_their_owners_alone() {
         for dir in [&disk.root(), &root, &root.join(PROJECT), &session] {
             assert_eq!(mode(dir), 0o700, "{}", dir.display());
         }
-        for file in [disk.log_name(), "session.lock"] {
+        for file in [disk.log_name(), "session.lock", INDEX] {
             assert_eq!(mode(&session.join(file)), 0o600, "{file}");
         }
         assert_eq!(fs::metadata(session.join("session.lock")).unwrap().len(), 0);
         assert_eq!(fs::metadata(session.join(disk.log_name())).unwrap().nlink(), 1);
-        assert_eq!(names(&session), [disk.log_name(), "session.lock"]);
+        assert_eq!(names(&session), [disk.log_name(), "session.lock", INDEX]);
         assert_eq!(names(&root), [PROJECT]);
     }
 }
@@ -226,7 +226,7 @@ async fn links_to_directories_are_followed_and_counted_once() {
         let writer = open(&store, "s", Access::Write).await;
         append(&*writer, 1, 1).await;
         writer.close().await.unwrap();
-        assert_eq!(names(&moved), [disk.log_name(), "session.lock"]);
+        assert_eq!(names(&moved), [disk.log_name(), "session.lock", INDEX]);
         // A project directory that has a second name.
         symlink(disk.root().join(PROJECT), disk.root().join("--alias--")).unwrap();
         assert_eq!(read(&*open(&store, "s", Access::Read).await).await, batch(0, 2));

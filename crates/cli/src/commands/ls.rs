@@ -7,7 +7,7 @@ use serde_json::json;
 use turnkeep_host::kinds::state_of_unreadable;
 use turnkeep_log::{Blank, Event};
 use turnkeep_store::{
-    Access, Cancel, EventRange, ListQuery, SessionEntry, SessionState, SessionStore,
+    Access, Cancel, EventRange, ListQuery, SessionEntry, SessionStat, SessionState, SessionStore,
 };
 use turnkeep_turns::fold::Fold;
 
@@ -15,8 +15,8 @@ use crate::{
     args::LsArgs, context::Context, failure::Failure, output::Output, store, transcript::printable,
 };
 
-/// How many bytes of logs are read, newest first, for their titles and numbers of events. Of the
-/// sessions beyond that the list says only what their first line and their file tell.
+/// How many bytes of logs are read, newest first, for the titles and numbers of events that the
+/// store does not know without. Of the sessions beyond that the list says only what it does know.
 const READ_BYTES: u64 = 64 << 20;
 
 /// How many characters of a title or a reason are shown.
@@ -86,8 +86,13 @@ async fn hints(store: &dyn SessionStore, entry: &SessionEntry, unread: &mut u64)
     let Some(stat) = entry.stat.as_ref().filter(|_| entry.state == SessionState::Ok) else {
         return Hints::default();
     };
+    let known = Hints::known(stat);
+    // Without a title, what was first said is shown, and only reading tells.
+    if known.title.is_some() {
+        return known;
+    }
     let Some(rest) = unread.checked_sub(stat.size_bytes.unwrap_or_default()) else {
-        return Hints { events: stat.event_count, ..Hints::default() };
+        return known;
     };
     *unread = rest;
     let handle = match store.open(&entry.id, Access::Read, &Cancel::never()).await {
@@ -114,6 +119,19 @@ async fn hints(store: &dyn SessionStore, entry: &SessionEntry, unread: &mut u64)
 }
 
 impl Hints {
+    /// What the store knows without reading the session.
+    fn known(stat: &SessionStat) -> Self {
+        let hints = stat.hints.as_ref();
+        Self {
+            events: stat.event_count.or(hints.map(|hints| hints.event_count)),
+            title: hints.and_then(|hints| hints.title.clone()),
+            last_event_at: hints.and_then(|hints| hints.last_event_at),
+            blank: hints.is_some_and(|hints| hints.blank),
+            last_prompt_at: hints.and_then(|hints| hints.last_prompt_at),
+            problem: None,
+        }
+    }
+
     fn unreadable(kind: &str, error: &dyn std::fmt::Display) -> Self {
         // For other reasons it is out of reach, or gone since it was listed.
         let problem = state_of_unreadable(kind).map(|state| (state, error.to_string()));

@@ -52,7 +52,8 @@ impl SessionSummary {
 
     /// A session of the store that can be read.
     pub(crate) fn of_stat(stat: &SessionStat, glimpse: Option<Glimpse>) -> Self {
-        let glimpse = glimpse.unwrap_or_default();
+        let hints = stat.hints.as_ref();
+        let glimpse = glimpse.or_else(|| hints.map(Glimpse::of_hints)).unwrap_or_default();
         let created_at = i64::try_from(stat.header.created_at).ok();
         Self {
             title: glimpse.title,
@@ -62,7 +63,7 @@ impl SessionSummary {
             updated_at_estimated: stat.modified_at.is_some(),
             last_prompt_at: glimpse.last_prompt_at,
             blank: glimpse.blank,
-            event_count: stat.event_count,
+            event_count: stat.event_count.or(hints.map(|hints| hints.event_count)),
             size_bytes: stat.size_bytes,
             revision: Some(stat.revision.as_str().to_owned()),
             parent_id: stat.header.parent_session.clone(),

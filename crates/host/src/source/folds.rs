@@ -10,7 +10,7 @@ use std::{
 };
 
 use turnkeep_log::{Event, SessionHeader, SessionId};
-use turnkeep_store::{Revision, SessionHandle, SessionStat, cold::BlankGates};
+use turnkeep_store::{Revision, SessionHandle, SessionHints, SessionStat, cold::BlankGates};
 use turnkeep_turns::fold::Fold;
 
 /// What may be kept, and what may be read unasked.
@@ -31,6 +31,17 @@ pub(crate) struct Glimpse {
     pub(crate) last_prompt_at: Option<i64>,
     /// Whether nothing was said yet.
     pub(crate) blank: bool,
+}
+
+impl Glimpse {
+    /// What the store wrote down of the session, when its log was not folded.
+    pub(crate) fn of_hints(hints: &SessionHints) -> Self {
+        Self {
+            title: hints.title.clone(),
+            last_prompt_at: hints.last_prompt_at,
+            blank: hints.blank,
+        }
+    }
 }
 
 /// A fold that several requests may use: one extends it, the others wait for that.

@@ -26,6 +26,7 @@ fn stat(id: &str, revision: &str) -> SessionStat {
         event_count: None,
         size_bytes: None,
         modified_at: None,
+        hints: None,
     }
 }
 

@@ -12,10 +12,10 @@ use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 use super::{JsonlOptions, fs::Fs, reader::JsonlReader, store::Shared, writer::JsonlLog};
 use crate::{
     error::{
-        AlreadyExists, AlreadyOwned, AppendError, CreateError, DeleteError, FlushError, OpenError,
-        ReadError, RestoreError, StoreError, TrashError,
+        AlreadyExists, AlreadyOwned, AppendError, CreateError, DeleteError, FlushError, NotFound,
+        OpenError, ReadError, RestoreError, StatError, StoreError, TrashError,
     },
-    seam::{Cancel, EventRange},
+    seam::{Cancel, EventRange, SessionStat},
     shell::{self, Core, Owned, Reading, Trash},
     trash::{Deleted, Emptied, Emptying},
 };
@@ -96,6 +96,27 @@ impl BlockingStore {
     /// As [`SessionStore::empty_trash`](crate::SessionStore::empty_trash).
     pub fn empty_trash(&self) -> Result<Emptied, TrashError> {
         self.shared.empty_trash(Emptying::All, &Cancel::never())
+    }
+
+    /// The events in a range of a stored session, read through a handle of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionHandle::read`](crate::SessionHandle::read).
+    pub fn read(&self, id: &SessionId, range: EventRange) -> Result<Vec<Event>, ReadError> {
+        let never = Cancel::never();
+        let found = self.shared.find(id, &never)?;
+        let (header, reader) = found.ok_or_else(|| NotFound { id: id.clone() })?;
+        Reading::<_, JsonlLog>::new(header, reader, None, 0).read(range, &never)
+    }
+
+    /// What is known of a session without reading its events.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::stat`](crate::SessionStore::stat).
+    pub fn stat(&self, id: &SessionId) -> Result<Option<SessionStat>, StatError> {
+        Ok(self.shared.stat(id)?)
     }
 }
 

@@ -68,11 +68,11 @@ fn read_log(
     dir: &SessionDir,
 ) -> Option<Result<SessionStat, (SessionState, String)>> {
     let damaged = |reason: String| Some(Err((SessionState::Damaged, reason)));
-    let (head, file) = match snapshot::read_head(root, registry, id, dir) {
+    let first = match snapshot::read_first(root, registry, id, dir) {
         Ok(found) => found?,
         Err(failure) => return Some(Err(reason(failure))),
     };
-    match head {
+    match first.head {
         Head::Unfinished => damaged("its log ends before its first line does".to_owned()),
         Head::Foreign { newer: true, failure } => {
             Some(Err((SessionState::Newer, reason(failure).1)))
@@ -81,7 +81,7 @@ fn read_log(
             Some(Err((SessionState::Foreign, reason(failure).1)))
         }
         Head::Header(header) => match is_in_place(root, &header, dir) {
-            Ok(true) => Some(Ok(snapshot::of(header, &file))),
+            Ok(true) => Some(Ok(snapshot::of(header, &first.stat, first.hints))),
             Ok(false) => damaged("its header belongs to another directory".to_owned()),
             Err(error) => damaged(unreadable(&error)),
         },

@@ -31,6 +31,8 @@ pub(crate) struct Made {
     pub(crate) file: Box<dyn File>,
     pub(crate) stat: FileStat,
     pub(crate) ending: Ending,
+    /// Where the records begin.
+    pub(crate) records: u64,
 }
 
 /// Stores a new session, with its first batch of records if there is one.
@@ -58,7 +60,7 @@ pub(crate) fn materialize(
 
     let path = dir.log(root.encoding);
     let failed = |source| io_failure(id, "make", &path, source);
-    let bytes = encode_log(root.encoding, header, records).map_err(failed)?;
+    let (bytes, records) = encode_log(root.encoding, header, records).map_err(failed)?;
     let file = publish(&*root.fs, root.encoding, &dir, &bytes).map_err(|error| {
         if error.kind() == io::ErrorKind::AlreadyExists {
             exists(header)
@@ -70,7 +72,7 @@ pub(crate) fn materialize(
     root.fs
         .sync_dir(dir.path())
         .and_then(|()| file.stat())
-        .map(|stat| Made { dir, file, stat, ending })
+        .map(|stat| Made { dir, file, stat, ending, records })
         .map_err(|error| {
             let cause = format!("its directory could not be synced: {error}");
             WriteFailure::Poisoned(Poisoned { id: id.clone(), cause })
@@ -109,21 +111,26 @@ fn owned(header: &SessionHeader) -> WriteFailure {
     WriteFailure::AlreadyOwned(AlreadyOwned { id: header.id.clone() })
 }
 
+/// The bytes of a log, and where in them the records begin.
 fn encode_log(
     encoding: Encoding,
     header: &SessionHeader,
     records: Option<&str>,
-) -> io::Result<Vec<u8>> {
+) -> io::Result<(Vec<u8>, u64)> {
     let header = header.to_line() + "\n";
     let records = records.unwrap_or_default();
     match encoding {
-        Encoding::None => Ok((header + records).into_bytes()),
+        Encoding::None => {
+            let start = header.len() as u64;
+            Ok(((header + records).into_bytes(), start))
+        }
         Encoding::Zstd => {
             let mut bytes = encode_frame(&header)?;
+            let start = bytes.len() as u64;
             if !records.is_empty() {
                 bytes.extend(encode_frame(records)?);
             }
-            Ok(bytes)
+            Ok((bytes, start))
         }
     }
 }

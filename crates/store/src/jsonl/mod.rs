@@ -10,6 +10,8 @@
 //! | `frames`, `tail`, `bytes` | finding, judging, packing and unpacking frames; the ends of damaged logs |
 //! | `root`, `discover`, `head`, `snapshot`, `list` | finding sessions; headers and states of files |
 //! | `reader`, `memo` | from a file to events; what was read last |
+//! | `reader` | from a file to events |
+//! | `index` | what is remembered of a log beside it, so that its end can be read alone |
 //! | `lock`, `seal`, `materialize`, `cut`, `open_log`, `writer` | owning a session, making its log, appending to it |
 //! | `trash` | deleting sessions and undoing that |
 //! | `store` | what it takes to be a store |
@@ -26,6 +28,7 @@ mod failure;
 pub(crate) mod frames;
 pub mod fs;
 mod head;
+mod index;
 mod layout;
 mod list;
 pub(crate) mod lock;

@@ -1,6 +1,9 @@
 //! A log on disk, open to append to.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use turnkeep_log::SessionId;
 
@@ -48,7 +51,7 @@ pub(crate) struct OpenLog {
 impl OpenLog {
     /// A log that was just made.
     pub(crate) fn made(root: &Root, made: Made) -> Self {
-        let Made { dir, file, stat, ending } = made;
+        let Made { dir, file, stat, ending, .. } = made;
         let path = dir.log(root.encoding);
         Self { dir, path, file, left: stat, end: stat.size, ending, tail: None, settled: true }
     }
@@ -78,6 +81,15 @@ impl OpenLog {
     /// What is stored for certain.
     pub(crate) fn acknowledged(&self) -> Acknowledged {
         Acknowledged { file: self.left, end: self.end }
+    }
+
+    /// What the file ends with.
+    pub(crate) fn ending(&self) -> Ending {
+        self.ending
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Appends a batch of records, durably.

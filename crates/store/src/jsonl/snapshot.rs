@@ -1,19 +1,20 @@
 //! What is known of a session from its header and its file.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use turnkeep_log::{SessionHeader, SessionId};
 
 use super::{
     discover::check_place,
     failure::{LogFailure, Subject},
-    fs::{FileStat, OpenMode},
+    fs::{File, FileStat, OpenMode},
     head::Head,
+    index,
     layout::SessionDir,
     root::Root,
-    writer::Registry,
+    writer::{Live, Registry},
 };
-use crate::seam::{Revision, SessionStat};
+use crate::seam::{Revision, SessionHints, SessionStat};
 
 /// Reads the header of a log, and the state of its file; `None` when there is no log, or not a
 /// whole header yet.
@@ -23,10 +24,10 @@ pub(crate) fn take(
     id: &SessionId,
     dir: &SessionDir,
 ) -> Result<Option<SessionStat>, LogFailure> {
-    let Some((head, file)) = read_head(root, registry, id, dir)? else { return Ok(None) };
-    let Some(header) = head.header()? else { return Ok(None) };
+    let Some(first) = read_first(root, registry, id, dir)? else { return Ok(None) };
+    let Some(header) = first.head.header()? else { return Ok(None) };
     check_place(root, &header, dir)?;
-    Ok(Some(of(header, &file)))
+    Ok(Some(of(header, &first.stat, first.hints)))
 }
 
 /// Reads the head of a log, and the state of its file; `None` when there is no log.
@@ -36,6 +37,36 @@ pub(crate) fn read_head(
     id: &SessionId,
     dir: &SessionDir,
 ) -> Result<Option<(Head, FileStat)>, LogFailure> {
+    let first = read(root, registry, id, dir, |_, _| None)?;
+    Ok(first.map(|First { head, stat, .. }| (head, stat)))
+}
+
+/// What is to be seen of a log at first sight.
+pub(crate) struct First {
+    pub(crate) head: Head,
+    /// The state of the file, as far as it counts.
+    pub(crate) stat: FileStat,
+    pub(crate) hints: Option<SessionHints>,
+}
+
+/// Reads the head of a log, the state of its file, and what its index says; `None` when there is no
+/// log.
+pub(crate) fn read_first(
+    root: &Root,
+    registry: &Registry,
+    id: &SessionId,
+    dir: &SessionDir,
+) -> Result<Option<First>, LogFailure> {
+    read(root, registry, id, dir, |file, stat| index::hints(root, id, dir, file, stat))
+}
+
+fn read(
+    root: &Root,
+    registry: &Registry,
+    id: &SessionId,
+    dir: &SessionDir,
+    hints: impl FnOnce(&dyn File, &FileStat) -> Option<SessionHints>,
+) -> Result<Option<First>, LogFailure> {
     let path = dir.log(root.encoding);
     let subject = Subject { id, path: &path };
     let file = match root.fs.open(&path, OpenMode::Read) {
@@ -43,22 +74,32 @@ pub(crate) fn read_head(
         file => file.map_err(|source| subject.io("open", source))?,
     };
     // Taken before the file's own, so that what a writer acknowledges in between is not missed.
-    let acknowledged = registry.acknowledged(id);
+    let live = registry.acknowledged(id);
     let found = file.stat().map_err(|source| subject.io("look at", source))?;
     let head = Head::read(root, id, subject, &*file, &found)?;
     // A batch that is being written is no part of the log yet, and may never be.
-    let acknowledged = acknowledged.filter(|known| known.file.same_file(&found));
-    Ok(Some((head, acknowledged.map_or(found, |known| known.file))))
+    let first = match live.filter(|live| live.acknowledged.file.same_file(&found)) {
+        Some(Live { acknowledged, hints }) => {
+            First { head, stat: acknowledged.file, hints: hints.map(Arc::unwrap_or_clone) }
+        }
+        None => First { head, stat: found, hints: hints(&*file, &found) },
+    };
+    Ok(Some(first))
 }
 
-/// What a header and the state of a file say.
-pub(crate) fn of(header: SessionHeader, file: &FileStat) -> SessionStat {
+/// What a header, the state of a file and an index say.
+pub(crate) fn of(
+    header: SessionHeader,
+    file: &FileStat,
+    hints: Option<SessionHints>,
+) -> SessionStat {
     SessionStat {
         header,
         revision: revision(file),
         event_count: None,
         size_bytes: Some(file.size),
         modified_at: Some(modified_at(file)),
+        hints,
     }
 }
 

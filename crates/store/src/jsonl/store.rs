@@ -11,6 +11,7 @@ use super::{
     failure::{LogFailure, Subject},
     fs::{File, Fs, OpenMode, OsFs},
     head::headerless,
+    index::Keeper,
     layout::{Encoding, SessionDir},
     list,
     lock::Lock,
@@ -274,8 +275,9 @@ impl Core for Shared {
         check_place(&self.root, &header, &dir)?;
 
         let reader = self.reader_of(&dir);
+        let keeper = Keeper::of_read((*progress).clone());
         let log = OpenLog::read(&self.root, dir, file, &progress, tail, ending);
-        let log = JsonlLog::stored(Arc::clone(&self.root), id.clone(), log, lock);
+        let log = JsonlLog::stored(Arc::clone(&self.root), id.clone(), log, lock, keeper);
         let next = progress.next;
         Ok(TakenUp { header, reader: reader.primed(progress), log, next })
     }

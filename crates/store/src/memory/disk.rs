@@ -9,6 +9,7 @@ use std::{
 use turnkeep_log::{Event, SessionHeader, SessionId};
 
 use crate::{
+    outline::Outline,
     seam::{Revision, SessionStat},
     shell::{deletion_time, locked, now},
     trash::{Emptying, Trashed},
@@ -39,6 +40,8 @@ pub(super) struct Stored {
     /// The header, as the first line of a log.
     pub(super) header: String,
     pub(super) events: Vec<Event>,
+    /// What they say in short.
+    outline: Outline,
     /// In milliseconds since the epoch.
     pub(super) modified_at: i64,
     /// Which of the logs of this disk it is.
@@ -88,7 +91,10 @@ impl Disk {
         }
         contents.made += 1;
         let number = contents.made;
-        let stored = Stored { header: header.to_line(), events, modified_at: now(), number };
+        let mut outline = Outline::default();
+        outline.extend(&events);
+        let stored =
+            Stored { header: header.to_line(), events, outline, modified_at: now(), number };
         contents.sessions.insert(header.id.clone(), stored);
         true
     }
@@ -97,6 +103,7 @@ impl Disk {
     pub(super) fn extend(&self, id: &SessionId, events: Vec<Event>) -> bool {
         let mut contents = locked(&self.contents);
         let Some(stored) = contents.sessions.get_mut(id) else { return false };
+        stored.outline.extend(&events);
         stored.events.extend(events);
         stored.modified_at = now();
         true
@@ -161,6 +168,7 @@ impl Stored {
             event_count: Some(self.events.len() as u64),
             size_bytes: None,
             modified_at: Some(self.modified_at),
+            hints: Some(self.outline.hints()),
         }
     }
 }

@@ -151,6 +151,8 @@ impl<R: ReadLog, L: WriteLog> Reading<R, L> {
                 return Err(LogShrank { id: id.clone(), found, observed }.into());
             }
             self.observe(found);
+        } else if let Some(last) = events.last() {
+            self.observe(last.seq().plus(1).0);
         }
         Ok(events)
     }

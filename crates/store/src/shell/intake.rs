@@ -1,8 +1,10 @@
 //! From text to the events that are wanted.
 
+use std::sync::Arc;
+
 use turnkeep_log::{Event, GateError, RecordScan, Seq, SessionId, Text, Vocabulary, gate};
 
-use crate::seam::EventRange;
+use crate::{outline::Outline, seam::EventRange};
 
 /// Takes the records of a log part by part, checks them all and keeps those that are wanted.
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub(crate) struct Intake<'a> {
     pub(crate) events: Vec<Event>,
     /// Why the records, though in order, cannot be understood.
     pub(crate) refused: Option<GateError>,
+    /// What the events say in short, for whoever wants to know.
+    pub(crate) outline: Option<Arc<Outline>>,
 }
 
 impl<'a> Intake<'a> {
@@ -25,7 +29,7 @@ impl<'a> Intake<'a> {
         first: Seq,
     ) -> Self {
         let (records, events) = (RecordScan::new(first), Vec::new());
-        Self { id, vocabulary, range, records, events, refused: None }
+        Self { id, vocabulary, range, records, events, refused: None, outline: None }
     }
 
     /// Takes the next part. Whether it brought any event.
@@ -34,6 +38,9 @@ impl<'a> Intake<'a> {
         let mut events = self.records.take_events();
         let brought = !events.is_empty();
         self.check(&events);
+        if let Some(outline) = self.outline.as_mut().filter(|_| brought) {
+            Arc::make_mut(outline).extend(&events);
+        }
         self.keep(&mut events);
         brought
     }

@@ -25,6 +25,7 @@ impl Pending {
             event_count: None,
             size_bytes: None,
             modified_at: None,
+            hints: None,
         }
     }
 }

@@ -44,6 +44,7 @@ impl Session {
             event_count: Some(self.events),
             size_bytes: None,
             modified_at: Some(self.modified_at),
+            hints: None,
         }
     }
 }

@@ -9,6 +9,7 @@
 //! | [`tally`] | how often what happened |
 //! | [`oracle`] | what a log may hold |
 //! | [`run`], [`foreign`], [`events`] | the life of a session: what its program and others do |
+//! | [`index`] | what is left of its index |
 
 #![allow(unreachable_pub, reason = "nothing of a test program can be reached")]
 
@@ -17,6 +18,7 @@ pub mod disk;
 mod events;
 mod foreign;
 pub mod fs;
+mod index;
 pub mod oracle;
 pub mod random;
 pub mod run;

@@ -403,6 +403,7 @@ impl Life {
     }
 
     pub(super) fn look(&mut self, durable: bool) {
+        self.compare_index();
         match self.store.open(&id(&self.name())) {
             Ok(mut handle) => {
                 let there = handle.read(EventRange::ALL).unwrap();
@@ -435,11 +436,14 @@ impl Life {
     }
 }
 
-fn open_store(plan: Plan, disk: &Disk) -> BlockingStore {
-    let options = JsonlOptions {
+pub(super) fn options(plan: Plan) -> JsonlOptions {
+    JsonlOptions {
         compression: compression(plan.encoding),
         pack_chunks: plan.pack_chunks,
         ..JsonlOptions::new(Disk::store_root())
-    };
-    BlockingStore::open_on(options, Arc::new(disk.process())).unwrap()
+    }
+}
+
+fn open_store(plan: Plan, disk: &Disk) -> BlockingStore {
+    BlockingStore::open_on(options(plan), Arc::new(disk.process())).unwrap()
 }

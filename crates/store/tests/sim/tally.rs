@@ -52,10 +52,13 @@ pub enum Met {
     UnacknowledgedKept,
     UnacknowledgedGone,
     TailCut,
+    // What a crash left of an index.
+    IndexCurrent,
+    IndexOutdated,
 }
 
 impl Met {
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 43] = [
         Self::PowerLost,
         Self::ProcessKilled,
         Self::BytesLost,
@@ -97,6 +100,8 @@ impl Met {
         Self::UnacknowledgedKept,
         Self::UnacknowledgedGone,
         Self::TailCut,
+        Self::IndexCurrent,
+        Self::IndexOutdated,
     ];
 }
 

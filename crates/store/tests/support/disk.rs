@@ -12,6 +12,9 @@ use turnkeep_store::jsonl::{Compression, Encoding, JsonlOptions, JsonlStore, fs:
 /// The project directory of `/work/proj`.
 pub const PROJECT: &str = "--work-proj--";
 
+/// The index beside a log.
+pub const INDEX: &str = "turnkeep.idx";
+
 /// A directory that is gone with the test.
 pub struct Disk {
     pub dir: TempDir,

@@ -37,6 +37,7 @@ pub enum Op {
     Open(OpenMode),
     Link,
     RenameNew,
+    Replace,
     Unlink,
     RenameDir,
     RemoveDir,
@@ -225,6 +226,11 @@ impl Fs for FaultyFs {
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.enter(Op::RenameNew, to)?;
         OsFs.rename_new(from, to)
+    }
+
+    fn replace(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.enter(Op::Replace, to)?;
+        OsFs.replace(from, to)
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {

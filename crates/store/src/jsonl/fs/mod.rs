@@ -64,6 +64,22 @@ pub trait Fs: fmt::Debug + Send + Sync {
     /// [`AlreadyExists`](io::ErrorKind::AlreadyExists), or that the system cannot do this.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Renames a file, in place of whatever file has the new name.
+    ///
+    /// Only for what may be missing: unless a file system does better, nothing has the new name for
+    /// a moment.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    fn replace(&self, from: &Path, to: &Path) -> io::Result<()> {
+        match self.unlink(to) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.rename_new(from, to)
+    }
+
     /// Removes a file's name.
     ///
     /// # Errors

@@ -64,6 +64,7 @@ impl Encoding {
 ///       session.jsonl[.zstd].<12 hex>.tmp  0600   a log being made
 ///       session.lock                       0600   empty, never removed
 ///       turnkeep.cut-<offset>              0600   what a repair cut off
+///       turnkeep.idx                       0600   an index of the log, made again when missing
 ///       session.vN.jsonl[.zstd]                   a newer format, N ≥ 1; never ours
 ///   .turnkeep-trash/<unix ms>/<project>/<session>/
 /// ```
@@ -137,6 +138,21 @@ impl SessionDir {
     /// A name for a log while it is being made. `token` tells attempts apart.
     pub(crate) fn temporary(&self, encoding: Encoding, token: u64) -> PathBuf {
         self.0.join(format!("{}.{:012x}.tmp", encoding.log_name(), token & 0xffff_ffff_ffff))
+    }
+
+    /// The directory that a log is in.
+    pub(crate) fn of_log(log: &Path) -> Option<Self> {
+        log.parent().map(|dir| Self(dir.to_owned()))
+    }
+
+    /// The index of the log, which may be missing.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.0.join("turnkeep.idx")
+    }
+
+    /// An index while it is being made.
+    pub(crate) fn index_being_made(&self) -> PathBuf {
+        self.0.join("turnkeep.idx.tmp")
     }
 
     /// Where what was cut off at this offset is kept; `attempt` 0 is the plain name, others are

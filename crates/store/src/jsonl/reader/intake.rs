@@ -1,9 +1,11 @@
 //! From the text of a file to events, and places to find them again.
 
+use std::sync::Arc;
+
 use turnkeep_log::{Event, GateError, RecordScan, Seq, Text, records::end_of_lines};
 
 use super::{Mark, Marks, ReadRequest};
-use crate::{jsonl::root::Root, shell::intake};
+use crate::{jsonl::root::Root, outline::Outline, shell::intake};
 
 /// Takes the records of a file part by part, checks them all, keeps those that are wanted, and
 /// notes where they are.
@@ -13,9 +15,15 @@ pub(super) struct Intake<'a> {
 }
 
 impl<'a> Intake<'a> {
-    /// For the part of a log that begins with this event.
-    pub(super) fn new(root: &'a Root, request: &'a ReadRequest<'a>, first: Seq) -> Self {
-        let log = intake::Intake::new(request.id, &root.vocabulary, request.range, first);
+    /// For the part of a log that begins with this event, and what is known of what comes before.
+    pub(super) fn new(
+        root: &'a Root,
+        request: &'a ReadRequest<'a>,
+        first: Seq,
+        outline: Arc<Outline>,
+    ) -> Self {
+        let mut log = intake::Intake::new(request.id, &root.vocabulary, request.range, first);
+        log.outline = Some(outline);
         Self { log, marks: Marks::default() }
     }
 
@@ -28,8 +36,8 @@ impl<'a> Intake<'a> {
         self.log.refused.as_ref()
     }
 
-    pub(super) fn finish(self) -> (Vec<Event>, Marks) {
-        (self.log.events, self.marks)
+    pub(super) fn finish(self) -> (Vec<Event>, Marks, Arc<Outline>) {
+        (self.log.events, self.marks, self.log.outline.unwrap_or_default())
     }
 
     /// Takes the next part, which begins at `offset` of the file.

@@ -2,14 +2,18 @@
 
 mod handle;
 mod intake;
+mod marks;
 mod pass;
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
 use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 
-pub(crate) use self::handle::JsonlReader;
 use self::pass::Pass;
+pub(crate) use self::{
+    handle::JsonlReader,
+    marks::{Mark, Marks},
+};
 use super::{
     failure::{LogFailure, Subject},
     fs::{FileStat, OpenMode},
@@ -18,10 +22,10 @@ use super::{
     tail::Tail,
     writer::Acknowledged,
 };
-use crate::seam::{Cancel, EventRange};
-
-/// How far apart the marks are that a later read can start from.
-const MARK_DISTANCE: u64 = 8 << 10;
+use crate::{
+    outline::Outline,
+    seam::{Cancel, EventRange},
+};
 
 /// How often a log that changes under the reader is read again while that does any good.
 const ATTEMPTS: usize = 3;
@@ -67,39 +71,16 @@ pub(crate) struct Progress {
     pub(crate) end: u64,
     /// The seq that comes next.
     pub(crate) next: Seq,
-    marks: Marks,
+    /// Where to start from to read a part of it.
+    pub(crate) marks: Marks,
+    /// What its events say in short.
+    pub(crate) outline: Arc<Outline>,
 }
 
 impl Progress {
     /// Whether the file can be the one that was read, perhaps grown since.
     fn still_holds(&self, stat: &FileStat) -> bool {
         self.file.same_file(stat) && stat.size >= self.end
-    }
-}
-
-/// Places in a log to start reading from, in order.
-#[derive(Clone, Debug, Default)]
-struct Marks(Vec<Mark>);
-
-/// Where a frame or a line begins, and the seq of the event there.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    offset: u64,
-    seq: Seq,
-}
-
-impl Marks {
-    /// The last one at or before this event.
-    fn before(&self, seq: u64) -> Option<Mark> {
-        let after = self.0.partition_point(|mark| mark.seq.0 <= seq);
-        self.0.get(after.checked_sub(1)?).copied()
-    }
-
-    /// Adds a place further on, unless there is one close before it.
-    fn add(&mut self, mark: Mark) {
-        if self.0.last().is_none_or(|last| mark.offset >= last.offset + MARK_DISTANCE) {
-            self.0.push(mark);
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One reading of a log, from the beginning or from a mark.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use turnkeep_log::{
     Seq, SessionHeader, Text,
@@ -21,11 +21,15 @@ use crate::{
         seal::{Ending, Seal},
         tail::{Tail, TailKind, judge_frames, zeroed_lines},
     },
+    outline::Outline,
     seam::EventRange,
 };
 
 /// How much of a file is read at once.
 const STEP: usize = 256 << 10;
+
+/// How many bytes of lines are taken at once, so that there are places to start from between them.
+const PART: usize = 16 << 10;
 
 pub(super) struct Pass<'a> {
     root: &'a Root,
@@ -58,24 +62,29 @@ impl<'a> Pass<'a> {
         if let Some(known) = known
             && let Some(mark) = known.marks.before(request.range.offset)
         {
-            let mut pass = Self::new(root, request, file, end, mark.seq);
+            let mut pass =
+                Self::new(root, request, file, end, mark.seq, Arc::clone(&known.outline));
             pass.at = mark.offset;
             // What is known need not be read to its end, only as far as it is wanted.
             let wanted = request.range.length.map(|some| request.range.offset.saturating_add(some));
             pass.enough = wanted.filter(|wanted| *wanted <= known.next.0);
             match pass.run() {
-                Ok(None) if pass.has_enough() => return Ok(pass.finish_from(stat, known)),
+                Ok(tail)
+                    if pass.has_enough() && (pass.enough.is_some() || pass.at >= known.end) =>
+                {
+                    return Ok(pass.finish_from(stat, known, tail));
+                }
                 // Perhaps what was known is no longer there, though the file is the same. From the
                 // beginning it will show, and lines are counted from there.
                 Ok(_) | Err(LogFailure::Corrupt(_)) => {}
                 Err(failure) => return Err(failure),
             }
         }
-        let mut pass = Self::new(root, request, file, end, Seq(0));
+        let mut pass = Self::new(root, request, file, end, Seq(0), Arc::default());
         let tail = pass.run()?;
         let next = pass.intake.records().next_seq();
-        let (events, marks) = pass.intake.finish();
-        let progress = Progress { file: stat, end: pass.at, next, marks };
+        let (events, marks, outline) = pass.intake.finish();
+        let progress = Progress { file: stat, end: pass.at, next, marks, outline };
         let (header, ending) = (pass.header, Some(pass.ending));
         Ok(LogRead { header, events, progress, went_to_end: true, tail, ending })
     }
@@ -86,6 +95,7 @@ impl<'a> Pass<'a> {
         file: &'a dyn File,
         end: u64,
         first: Seq,
+        outline: Arc<Outline>,
     ) -> Self {
         Self {
             root,
@@ -93,26 +103,26 @@ impl<'a> Pass<'a> {
             subject: Subject { id: request.id, path: request.path },
             bytes: FileBytes::new(file, end, STEP),
             header: None,
-            intake: Intake::new(root, request, first),
+            intake: Intake::new(root, request, first, outline),
             at: 0,
             ending: Ending::clean(Seal::of(0, &[])),
             enough: None,
         }
     }
 
-    fn finish_from(self, stat: FileStat, known: &Progress) -> LogRead {
+    fn finish_from(self, stat: FileStat, known: &Progress, tail: Option<Tail>) -> LogRead {
         let mut progress = known.clone();
         progress.file = stat;
         let went_to_end = self.enough.is_none();
         let next = self.intake.records().next_seq();
-        let (events, marks) = self.intake.finish();
+        let (events, marks, outline) = self.intake.finish();
         if self.at >= known.end {
             progress.end = self.at;
             progress.next = next;
-            let new = marks.0.into_iter().filter(|mark| mark.offset >= known.end);
-            new.for_each(|mark| progress.marks.add(mark));
+            progress.outline = outline;
+            progress.marks.continue_with(&marks, known.end);
         }
-        LogRead { header: None, events, progress, went_to_end, tail: None, ending: None }
+        LogRead { header: None, events, progress, went_to_end, tail, ending: None }
     }
 
     fn run(&mut self) -> Result<Option<Tail>, LogFailure> {
@@ -225,16 +235,12 @@ impl Pass<'_> {
         let mut least = 1;
         while from < zeros.unwrap_or(self.bytes.end()) && !self.stops()? {
             self.bytes.fill(from, least).map_err(cannot_read)?;
-            if zeros.is_none() && memchr::memchr(0, self.bytes.held()).is_some() {
-                self.bytes.fill_all(from).map_err(cannot_read)?;
-                let rest = self.bytes.held();
-                zeros = Some(from + zeroed_lines(from, rest).unwrap_or(rest.len()) as u64);
-                continue;
-            }
             let left = zeros.unwrap_or(self.bytes.end()) - from;
             let held = self.bytes.held();
             let held = usize::try_from(left).ok().and_then(|left| held.get(..left)).unwrap_or(held);
-            let part = match memchr::memrchr(b'\n', held) {
+            let some = held.get(..PART).unwrap_or(held);
+            let feed = memchr::memrchr(b'\n', some).or_else(|| memchr::memchr(b'\n', held));
+            let part = match feed {
                 Some(feed) => held.get(..=feed).unwrap_or(held),
                 None if (held.len() as u64) < left => {
                     least = held.len() + 1;
@@ -242,6 +248,12 @@ impl Pass<'_> {
                 }
                 None => held,
             };
+            if zeros.is_none() && memchr::memchr(0, part).is_some() {
+                self.bytes.fill_all(from).map_err(cannot_read)?;
+                let rest = self.bytes.held();
+                zeros = Some(from + zeroed_lines(from, rest).unwrap_or(rest.len()) as u64);
+                continue;
+            }
             let accepted = self.intake.take_bytes(from, part, &text_of(part));
             let lines = usize::try_from(accepted).ok().and_then(|accepted| part.get(..accepted));
             if let Some(lines) = lines.filter(|lines| !lines.is_empty()) {

@@ -51,6 +51,10 @@ impl TailKind {
             Self::Uncommitted => "uncommitted",
         }
     }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Torn, Self::Zeroed, Self::Uncommitted].into_iter().find(|kind| kind.as_str() == name)
+    }
 }
 
 /// Why what follows the last good frame is more than a torn tail.
