@@ -8,6 +8,7 @@ use super::route::Route;
 
 /// What the log says about one request, filled in while it is answered.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the line, and no state")]
 pub(crate) struct RequestLog {
     started: Instant,
     method: &'static str,
