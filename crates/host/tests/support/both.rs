@@ -78,8 +78,12 @@ impl Served {
         self.options = options;
     }
 
-    pub fn is_stored(&self) -> bool {
-        matches!(self.place, Place::Store(_))
+    /// The store, when there is one.
+    pub fn store(&self) -> Option<&TestStore> {
+        match &self.place {
+            Place::Store(store) => Some(store),
+            Place::Upstream { .. } => None,
+        }
     }
 
     /// The upstream, when there is one.
@@ -94,7 +98,9 @@ impl Served {
     pub fn id(&self, index: usize) -> String {
         let (turn, place) = (index / TURN, index % TURN);
         match &self.place {
-            Place::Store(_) => format!("{}-{}", ["prompt", "notice", "answer"][place], turn + 1),
+            // An answer is named after its event, the fourth of five of a turn.
+            Place::Store(_) if place == 2 => format!("asst:{}", 5 * turn + 3),
+            Place::Store(_) => format!("{}-{}", ["prompt", "notice"][place], turn + 1),
             Place::Upstream { .. } => {
                 format!("msg_{index:04}_{}", if place == 0 { "user" } else { "asst" })
             }
