@@ -139,8 +139,8 @@ async fn changes_are_served_like_a_page() {
         let path = format!("{PATH}?{query}");
         let whole = host.get(&path).await;
         let tag = whole.header("etag").unwrap();
-        let held = host.request("GET", &path).header("if-none-match", tag).send().await.unwrap();
-        assert_eq!(held.status, 304);
+        let again = host.request("GET", &path).header("if-none-match", tag).send().await.unwrap();
+        assert_eq!(again.status, 304);
         let head = host.request("HEAD", &path).send().await.unwrap();
         assert_eq!((head.status, head.header("etag")), (200, Some(tag)));
         assert_eq!(head.header("content-length"), whole.header("content-length"));

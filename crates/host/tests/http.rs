@@ -30,7 +30,7 @@ async fn host() -> (TestStore, RunningHost) {
 async fn ask(host: &RunningHost, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
     let request = headers
         .iter()
-        .fold(host.request(method, path), |request, (name, value)| request.header(*name, *value));
+        .fold(host.request(method, path), |request, (name, value)| request.header(name, value));
     request.send().await.unwrap()
 }
 

@@ -224,9 +224,9 @@ async fn it_is_served_like_a_page() {
         for name in ["etag", "content-type", "content-length"] {
             assert_eq!(head.header(name), page.header(name), "{name}");
         }
-        let held = served.host.request("GET", &path).header("if-none-match", tag).send().await;
-        let held = held.unwrap();
-        assert_eq!((held.status, held.header("etag")), (304, Some(tag)));
+        let again = served.host.request("GET", &path).header("if-none-match", tag).send().await;
+        let again = again.unwrap();
+        assert_eq!((again.status, again.header("etag")), (304, Some(tag)));
         let forced = served.host.request("GET", &path).header("if-none-match", tag);
         let forced = forced.header("cache-control", "no-cache").send().await.unwrap();
         assert_eq!((forced.status, &forced.body), (200, &page.body));
@@ -284,8 +284,8 @@ async fn a_log_that_grows_under_many_readers_is_never_shown_torn() {
         );
         assert_eq!(all_ids(&round), served.ids(0..before));
         assert_eq!(all_ids(&other), served.ids(before - 1..before));
-        let paged: Vec<_> = pages.iter().rev().flat_map(ids).collect();
-        assert_eq!(paged, served.ids(0..before));
+        let scrolled: Vec<_> = pages.iter().rev().flat_map(ids).collect();
+        assert_eq!(scrolled, served.ids(0..before));
         served.grow(3).await;
     }
 }

@@ -73,6 +73,13 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
     assert!(tag.starts_with(&length) && tag.len() == length.len() + 28, "{tag}");
 }
 
+/// The records of a page as they are spelled.
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(borrow)]
+    records: Vec<&'a RawValue>,
+}
+
 /// A target, its path in lower case and its query decoded.
 struct Target {
     url: Url,
@@ -177,11 +184,6 @@ impl Target {
         }
         let scanned = page["scannedRecords"].as_u64().expect("scannedRecords is a natural number");
         assert!(reset || scanned >= records.len() as u64, "what is sent was scanned");
-        #[derive(Deserialize)]
-        struct Raw<'a> {
-            #[serde(borrow)]
-            records: Vec<&'a RawValue>,
-        }
         let raw: Raw<'_> = serde_json::from_str(body).unwrap();
         let bytes: usize = raw.records.iter().map(|record| record.get().len()).sum();
         assert_eq!(page["responseBytes"], bytes, "responseBytes are those of the records");

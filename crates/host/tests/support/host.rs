@@ -1,6 +1,6 @@
 //! A host on a free port, and a client of it.
 
-use std::{io::Read as _, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io::Read as _, net::SocketAddr, ops::Deref, sync::Arc, time::Duration};
 
 use flate2::read::GzDecoder;
 use reqwest::header::HeaderMap;
@@ -15,14 +15,19 @@ use turnkeep_host::{Host, HostOptions};
 
 use super::contract::{Asked, Told, check};
 
+/// A client of a host. The host's address stays in here, so that every answer is looked at as the
+/// clients of its route do.
+#[derive(Debug)]
+pub struct Client {
+    address: SocketAddr,
+    http: reqwest::Client,
+}
+
 /// A running host; it stops when it is dropped.
-///
-/// Its address stays in here, so that every answer is looked at as a client would.
 #[derive(Debug)]
 pub struct RunningHost {
-    address: SocketAddr,
     pub host: Arc<Host>,
-    client: reqwest::Client,
+    client: Client,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<()>,
 }
@@ -59,8 +64,29 @@ impl RunningHost {
             };
             running.serve(listener, shutdown).await.unwrap();
         });
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { address, host, client, stop: Some(stop), serving }
+        Self { host, client: Client::of(address), stop: Some(stop), serving }
+    }
+
+    /// Stops, and waits until it has stopped and nobody listens any more.
+    pub async fn stop(mut self) {
+        drop(self.stop.take());
+        (&mut self.serving).await.unwrap();
+        assert!(TcpStream::connect(self.client.address).await.is_err(), "nobody listens any more");
+    }
+}
+
+impl Deref for RunningHost {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Client {
+    /// A client of a host in another process.
+    pub fn of(address: SocketAddr) -> Self {
+        Self { address, http: reqwest::Client::builder().no_proxy().build().unwrap() }
     }
 
     /// The host's own origin.
@@ -69,7 +95,7 @@ impl RunningHost {
     }
 
     pub fn request(&self, method: &str, target: &str) -> Asking {
-        let request = self.client.request(method.parse().unwrap(), self.origin() + target);
+        let request = self.http.request(method.parse().unwrap(), self.origin() + target);
         Asking { method: method.to_owned(), target: target.to_owned(), request }
     }
 
@@ -145,13 +171,6 @@ impl RunningHost {
             pages.push(page);
         }
         pages
-    }
-
-    /// Stops, and waits until it has stopped and nobody listens any more.
-    pub async fn stop(mut self) {
-        drop(self.stop.take());
-        (&mut self.serving).await.unwrap();
-        assert!(TcpStream::connect(self.address).await.is_err(), "nobody listens any more");
     }
 }
 
