@@ -12,11 +12,11 @@ use turnkeep_log::json::Json;
 use turnkeep_test_opencode::{LongSession, OpenCode, Options};
 use turnkeep_turns::{Parts, Projection};
 
-async fn host(server: &OpenCode, records: usize) -> RunningHost {
+async fn host(server: &OpenCode, budgets: Budgets) -> RunningHost {
     let upstream = UpstreamOptions::new(server.base_url()).unwrap();
     let mut options = HostOptions::default();
     options.upstream = Some(upstream.with_password(server.password().map(str::to_owned)));
-    options.reconcile = Budgets { records, ..Budgets::default() };
+    options.reconcile = budgets;
     RunningHost::start(options).await
 }
 
@@ -100,7 +100,7 @@ fn check_stretches(seen: &[Vec<String>], whole: &[String]) {
 #[tokio::test]
 async fn a_session_is_followed_through_all_that_befalls_it() {
     let mut server = OpenCode::start(Options::default()).await.unwrap();
-    let host = host(&server, 4).await;
+    let host = host(&server, Budgets { records: 4, ..Budgets::default() }).await;
     let session = server.create_session().await.unwrap();
     server.prompt(&session, "Begin. #steps=2 #reason").await.unwrap();
     let first = ids_of(&expected(&server, &session).await)[0].clone();
@@ -144,8 +144,8 @@ async fn a_session_is_followed_through_all_that_befalls_it() {
         let end = order.iter().position(|known| known == id).unwrap();
         order[..end].iter().filter(|id| left.contains(id)).cloned().collect::<Vec<_>>()
     };
-    let older = host.page(&session, 10, Some(&cursor)).await;
-    assert_eq!(ids(&older), older_than(&gone));
+    let page = host.page(&session, 10, Some(&cursor)).await;
+    assert_eq!(ids(&page), older_than(&gone));
     let mut rest = vec![host.reconcile(&session, "continuation", &next).await];
     while let Some(next) = rest.last().unwrap()["continuation"].as_str() {
         let page = host.reconcile(&session, "continuation", next).await;
@@ -209,10 +209,16 @@ async fn a_long_session_is_caught_up_with_from_anywhere() {
     let session = server.import(&long.to_json()).await.unwrap();
     let all = expected(&server, &session).await;
     assert_eq!(all.len(), 817);
-    let host = host(&server, 100).await;
-    for from_newest in [1, 5, 56, 143, 400, 817] {
+    let patient = host(&server, Budgets { pages: 100, ..Budgets::default() }).await;
+    let host = host(&server, Budgets::default()).await;
+    for from_newest in [1, 5, 56, 143, 400] {
         check_round(&host, &session, &all, all.len() - from_newest).await;
     }
+    // Twenty pages of half a megabyte do not reach the beginning; a hundred do.
+    let oldest = all[0]["info"]["id"].as_str().unwrap();
+    let given_up = host.round(&session, oldest).await;
+    assert_eq!((given_up.len(), &given_up[19]["resetRequired"]), (20, &json!(true)));
+    check_round(&patient, &session, &all, 0).await;
     let scrolled = ids_of(&host.records(&session, 10).await);
     assert_eq!(scrolled, ids_of(&all));
 

@@ -5,7 +5,7 @@ use std::sync::{
 
 use tokio::sync::{Notify, oneshot};
 
-use super::Flights;
+use super::{Flights, Moment};
 
 /// Tells that it was dropped.
 struct Dropped(Arc<AtomicUsize>);
@@ -39,17 +39,20 @@ impl Read {
     }
 }
 
-/// A waiter that can be made to leave.
-fn wait(
-    flights: &Arc<Flights<usize>>,
-    key: &str,
-    read: &Arc<Read>,
-) -> (tokio::task::JoinHandle<Option<usize>>, oneshot::Sender<()>) {
+/// A waiter, and what makes it leave.
+type Waiter = (tokio::task::JoinHandle<Option<usize>>, oneshot::Sender<()>);
+
+fn wait(flights: &Arc<Flights<usize>>, key: &str, read: &Arc<Read>) -> Waiter {
+    wait_since(flights, key, Moment::default(), read)
+}
+
+/// One whose own last read ended at `floor`.
+fn wait_since(flights: &Arc<Flights<usize>>, key: &str, floor: Moment, read: &Arc<Read>) -> Waiter {
     let (leave, left) = oneshot::channel::<()>();
     let (flights, key, read) = (Arc::clone(flights), key.to_owned(), Arc::clone(read));
     let waiting = tokio::spawn(async move {
         tokio::select! {
-            end = flights.join(key, || read.start()) => Some(end),
+            (end, _) = flights.join(key, floor, || read.start()) => Some(end),
             _ = left => None,
         }
     });
@@ -110,4 +113,21 @@ async fn the_last_one_who_leaves_ends_the_read() {
     settle().await;
     read.end.notify_waiters();
     assert_eq!(again.await.unwrap(), Some(1), "who comes then starts anew");
+}
+
+#[tokio::test]
+async fn a_read_does_not_fall_back_behind_the_one_before() {
+    let (flights, read) = (Arc::new(Flights::default()), Arc::new(Read::default()));
+    // Someone's look at the newest row is under way when a page is read …
+    let (early, _stays) = wait(&flights, "head", &read);
+    settle().await;
+    let (_, ended) = flights.join("page".to_owned(), Moment::default(), || async { 0 }).await;
+    // … by two, who look at the newest row then: not with the other's eyes, but with one pair.
+    let (first, _stays) = wait_since(&flights, "head", ended, &read);
+    settle().await;
+    let (second, _stays) = wait_since(&flights, "head", ended, &read);
+    settle().await;
+    read.end.notify_waiters();
+    assert_eq!(early.await.unwrap(), Some(0));
+    assert_eq!((first.await.unwrap(), second.await.unwrap()), (Some(1), Some(1)));
 }

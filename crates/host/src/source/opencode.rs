@@ -1,13 +1,16 @@
 //! Sessions behind an OpenCode server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use turnkeep_turns::{
     Answer, MessageError, PageRequest, Purpose, SourceKind, SourcePage, TurnPageError,
 };
 
-use super::{Fetched, Source, Whole, flights::Flights};
+use super::{
+    Fetched, Source, Whole,
+    flights::{Flights, Moment},
+};
 use crate::{
     blocking::off_the_workers,
     upstream::{Reply, Trouble, Upstream},
@@ -50,19 +53,28 @@ impl OpenCodeSource {
             Some(directory) => Some(real_path(directory).await),
             None => None,
         };
-        OpenCodeSession { source: self, id, directory }
+        let reader = Reader { source: self, id, directory };
+        OpenCodeSession { reader, last_read: Mutex::default() }
     }
 }
 
-/// One session of the server.
-#[derive(Clone, Debug)]
+/// One session of the server, as one request sees it.
+#[derive(Debug)]
 pub(crate) struct OpenCodeSession {
+    reader: Reader,
+    /// When the last page that was read for the request had been read.
+    last_read: Mutex<Moment>,
+}
+
+/// What reads it.
+#[derive(Clone, Debug)]
+struct Reader {
     source: Arc<OpenCodeSource>,
     id: String,
     directory: Option<String>,
 }
 
-impl OpenCodeSession {
+impl Reader {
     /// Reads a page, and parses it.
     async fn read_page(self, request: PageRequest) -> Result<Fetched, TurnPageError> {
         let read = match request.purpose {
@@ -117,30 +129,33 @@ impl OpenCodeSession {
         let from_the_start = serde_json::json!({ &self.id: 0 }).to_string();
         self.source.upstream.query(&["sync", "history"], from_the_start, MAX_SINGLE_BYTES).await
     }
+}
 
+impl OpenCodeSession {
     /// Reads one thing whole: what a message is, or what it changed.
     async fn whole(
         &self,
         segments: Vec<String>,
         message: Option<&str>,
     ) -> Result<Whole, MessageError> {
-        let query: Vec<_> = [("directory", self.directory.as_deref()), ("messageID", message)]
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned())))
-            .collect();
+        let query: Vec<_> =
+            [("directory", self.reader.directory.as_deref()), ("messageID", message)]
+                .into_iter()
+                .filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned())))
+                .collect();
         // Debug text is unambiguous, whatever the ids hold.
         let key = format!("{segments:?} {query:?}");
-        let source = Arc::clone(&self.source);
+        let source = Arc::clone(&self.reader.source);
         let read = || async move {
             let segments: Vec<_> = segments.iter().map(String::as_str).collect();
             let query: Vec<_> =
                 query.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
             source.upstream.get(&segments, &query, MAX_SINGLE_BYTES).await
         };
-        let reply = self.source.wholes.join(key, read).await;
+        let (reply, _) = self.reader.source.wholes.join(key, Moment::default(), read).await;
         reply.map(|Reply { body, room, .. }| Whole { text: body, room: Some(room) }).map_err(
             |trouble| {
-                tracing::warn!(session = ?self.id, trouble = trouble.label(), "upstream");
+                tracing::warn!(session = ?self.reader.id, trouble = trouble.label(), "upstream");
                 match trouble {
                     Trouble::NotFound => MessageError::SessionNotFound,
                     Trouble::MessageNotFound => MessageError::NotFound,
@@ -160,9 +175,12 @@ impl Source for OpenCodeSession {
 
     async fn page(&self, request: &PageRequest) -> Result<Fetched, TurnPageError> {
         // Debug text is unambiguous, whatever the ids hold.
-        let key = format!("{:?} {:?} {request:?}", self.id, self.directory);
-        let read = || self.clone().read_page(request.clone());
-        self.source.pages.join(key, read).await
+        let key = format!("{:?} {:?} {request:?}", self.reader.id, self.reader.directory);
+        let floor = *self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || self.reader.clone().read_page(request.clone());
+        let (page, ended) = self.reader.source.pages.join(key, floor, read).await;
+        *self.last_read.lock().unwrap_or_else(PoisonError::into_inner) = ended;
+        page
     }
 
     async fn message(&self, id: &str) -> Result<Whole, MessageError> {
@@ -170,12 +188,12 @@ impl Source for OpenCodeSession {
         if id == "." || id == ".." {
             return Err(MessageError::NotFound);
         }
-        let segments = ["session", &self.id, "message", id].map(str::to_owned);
+        let segments = ["session", &self.reader.id, "message", id].map(str::to_owned);
         self.whole(segments.into(), None).await
     }
 
     async fn diffs(&self, message: &str) -> Result<Whole, MessageError> {
-        let segments = ["session", &self.id, "diff"].map(str::to_owned);
+        let segments = ["session", &self.reader.id, "diff"].map(str::to_owned);
         // That route has one body for everything that it does not know: an empty list.
         self.whole(segments.into(), Some(message)).await.map_err(|error| match error {
             MessageError::NotFound | MessageError::SessionNotFound => MessageError::Upstream,
