@@ -1,5 +1,7 @@
 //! `demo` and `serve` as a client meets them.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod support;
 
 use std::{
@@ -23,6 +25,7 @@ fn demo(bench: &Bench) -> (Child, String, String) {
 }
 
 /// Serves on a free port; the address, and the rest of what it says, to be kept while it runs.
+#[expect(clippy::zombie_processes, reason = "who asked for it ends it")]
 fn serve(mut command: Command) -> (Child, String, BufReader<ChildStderr>) {
     let command = command.args(["--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
