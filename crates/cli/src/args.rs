@@ -103,6 +103,10 @@ pub(crate) struct ServeArgs {
     /// The OpenCode server to stand in front of, such as http://127.0.0.1:4096
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
+    /// A file of base64 keys, one a line, that continuations are signed with (the first key) and
+    /// believed by (any key), so that they outlive this process
+    #[arg(long, value_name = "FILE")]
+    pub(crate) continuation_key_file: Option<PathBuf>,
     /// A browser origin that may call besides our own; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,

@@ -42,14 +42,32 @@ pub(crate) struct Settings {
     /// The most bytes of a session that is read for the list, where events are not counted; 0:
     /// none.
     pub(crate) cold_blank_probe_max_bytes: Option<u64>,
+    /// A file of the keys that continuations are signed with, one base64 key a line.
+    pub(crate) continuation_key_file: Option<PathBuf>,
+    /// How much a reconciling client is sent at a time, and in all.
+    pub(crate) reconcile: ReconcileSettings,
     /// `text` or `json`.
     pub(crate) log_format: Option<String>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub(crate) log_level: Option<String>,
 }
 
-/// The keys of [`Settings`], in its order.
-const KEYS: [&str; 14] = [
+/// The members of the table `reconcile`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ReconcileSettings {
+    /// Records of a page.
+    pub(crate) page_records: Option<usize>,
+    /// Bytes of a page's records.
+    pub(crate) page_bytes: Option<usize>,
+    /// Pages of a round.
+    pub(crate) total_pages: Option<usize>,
+    /// Bytes that a round goes through.
+    pub(crate) total_bytes: Option<usize>,
+}
+
+/// The keys of [`Settings`], in its order. A dot stands between a table and a member of it.
+const KEYS: [&str; 19] = [
     "store",
     "compression",
     "max_frame_bytes",
@@ -62,6 +80,11 @@ const KEYS: [&str; 14] = [
     "scan_limit",
     "cold_blank_probe_max_events",
     "cold_blank_probe_max_bytes",
+    "continuation_key_file",
+    "reconcile.page_records",
+    "reconcile.page_bytes",
+    "reconcile.total_pages",
+    "reconcile.total_bytes",
     "log_format",
     "log_level",
 ];
@@ -90,8 +113,8 @@ impl Settings {
 
     fn from_toml(text: &str) -> Result<Self, String> {
         let table: toml::Table = text.parse().map_err(|error| problem_of(text, &error))?;
-        if let Some(wrong) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            return Err(format!("unknown key `{wrong}`{}", nearest(wrong)));
+        if let Some(wrong) = keys_of(&table).find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(format!("unknown key `{wrong}`{}", nearest(&wrong)));
         }
         toml::from_str(text).map_err(|error| problem_of(text, &error))
     }
@@ -105,16 +128,20 @@ impl Settings {
             let Some(key) = name.strip_prefix("TURNKEEP_").map(str::to_ascii_lowercase) else {
                 continue;
             };
-            if !KEYS.contains(&key.as_str()) {
+            let Some(key) = KEYS.into_iter().find(|known| known.replace('.', "_") == key) else {
                 // Other programs may use the prefix too, so this is no error.
                 eprintln!("turnkeep: {name} sets nothing{}", nearest(&key));
                 continue;
-            }
-            let value = match key.as_str() {
+            };
+            let value = match key {
                 "max_frame_bytes"
                 | "scan_limit"
                 | "cold_blank_probe_max_events"
-                | "cold_blank_probe_max_bytes" => {
+                | "cold_blank_probe_max_bytes"
+                | "reconcile.page_records"
+                | "reconcile.page_bytes"
+                | "reconcile.total_pages"
+                | "reconcile.total_bytes" => {
                     let number = value.trim().parse::<i64>().map_err(|_| {
                         Failure::usage(format!("{name} must be a whole number, not `{value}`"))
                     })?;
@@ -126,7 +153,15 @@ impl Settings {
                 }
                 _ => toml::Value::String(value),
             };
-            table.insert(key, value);
+            match key.split_once('.') {
+                None => drop(table.insert(key.to_owned(), value)),
+                Some((outer, inner)) => {
+                    let members = table.entry(outer).or_insert_with(|| toml::Table::new().into());
+                    if let Some(members) = members.as_table_mut() {
+                        members.insert(inner.to_owned(), value);
+                    }
+                }
+            }
         }
         table.try_into().map_err(|error| {
             Failure::usage(format!("a TURNKEEP_* variable cannot be used: {error}"))
@@ -153,10 +188,33 @@ impl Settings {
             cold_blank_probe_max_bytes: over
                 .cold_blank_probe_max_bytes
                 .or(self.cold_blank_probe_max_bytes),
+            continuation_key_file: over.continuation_key_file.or(self.continuation_key_file),
+            reconcile: ReconcileSettings {
+                page_records: over.reconcile.page_records.or(self.reconcile.page_records),
+                page_bytes: over.reconcile.page_bytes.or(self.reconcile.page_bytes),
+                total_pages: over.reconcile.total_pages.or(self.reconcile.total_pages),
+                total_bytes: over.reconcile.total_bytes.or(self.reconcile.total_bytes),
+            },
             log_format: over.log_format.or(self.log_format),
             log_level: over.log_level.or(self.log_level),
         }
     }
+}
+
+/// The keys of a file, those of a table with the table's name before them.
+fn keys_of(table: &toml::Table) -> impl Iterator<Item = String> + '_ {
+    table.iter().flat_map(|(key, value)| match value.as_table() {
+        // A list of tables or a single value is no table: what it should be is said elsewhere.
+        Some(members) if KEYS.iter().any(|known| is_member(known, key)) => {
+            members.keys().map(|member| format!("{key}.{member}")).collect()
+        }
+        _ if KEYS.iter().any(|known| is_member(known, key)) => Vec::new(),
+        _ => vec![key.clone()],
+    })
+}
+
+fn is_member(key: &str, table: &str) -> bool {
+    key.split_once('.').is_some_and(|(outer, _)| outer == table)
 }
 
 /// What is wrong with a file, and in which line, in one sentence.
@@ -204,7 +262,7 @@ fn home(below: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEYS, Settings};
+    use super::{KEYS, ReconcileSettings, Settings};
 
     #[test]
     fn a_wrong_key_names_the_nearest_right_one() {
@@ -244,11 +302,41 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_filled_in_member_by_member() {
+        let file =
+            Settings::from_toml("[reconcile]\npage_records = 50\ntotal_pages = 9\n").unwrap();
+        let variables = [
+            ("TURNKEEP_RECONCILE_PAGE_RECORDS", "60"),
+            ("TURNKEEP_RECONCILE_TOTAL_BYTES", "4096"),
+            ("TURNKEEP_CONTINUATION_KEY_FILE", "/keys"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let settings = file.overlaid(Settings::from_environment(variables.into_iter()).unwrap());
+        let expected = ReconcileSettings {
+            page_records: Some(60),
+            page_bytes: None,
+            total_pages: Some(9),
+            total_bytes: Some(4096),
+        };
+        assert_eq!(settings.reconcile, expected);
+        assert_eq!(settings.continuation_key_file, Some("/keys".into()));
+
+        let problem = Settings::from_toml("[reconcile]\npage_record = 1").unwrap_err();
+        let expected =
+            "unknown key `reconcile.page_record`; did you mean `reconcile.page_records`?";
+        assert_eq!(problem, expected);
+        assert!(Settings::from_toml("reconcile = 1").unwrap_err().starts_with("line 1: "));
+    }
+
+    #[test]
     fn the_list_of_keys_is_complete() {
         let all = "store='a'\ncompression='a'\nmax_frame_bytes=1\nvocabulary=[]\nlisten='a'\n\
                    upstream='a'\nupstream_username='a'\nupstream_password_file='a'\n\
                    allow_origin=[]\nscan_limit=1\n\
-                   cold_blank_probe_max_events=1\ncold_blank_probe_max_bytes=1\nlog_format='a'\nlog_level='a'\n";
+                   cold_blank_probe_max_events=1\ncold_blank_probe_max_bytes=1\ncontinuation_key_file='a'\n\
+                   reconcile.page_records=1\nreconcile.page_bytes=1\n\
+                   reconcile.total_pages=1\nreconcile.total_bytes=1\n\
+                   log_format='a'\nlog_level='a'\n";
         assert!(Settings::from_toml(all).is_ok());
         assert_eq!(all.lines().count(), KEYS.len());
     }

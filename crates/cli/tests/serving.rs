@@ -1,8 +1,13 @@
 //! `demo` and `serve` as a client meets them.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
+
 mod support;
 
-use std::process::Child;
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Child, ChildStderr, Command, Stdio},
+};
 
 use support::{Bench, Lines, get, signal, text, turn};
 
@@ -17,6 +22,21 @@ fn demo(bench: &Bench) -> (Child, String, String) {
     let folder = folder.unwrap_or_else(|| panic!("{second}"));
     let folder = folder.trim_end_matches(';').trim_end_matches("/sessions").to_owned();
     (child, address.to_owned(), folder)
+}
+
+/// Serves on a free port; the address, and the rest of what it says, to be kept while it runs.
+#[expect(clippy::zombie_processes, reason = "who asked for it ends it")]
+fn serve(mut command: Command) -> (Child, String, BufReader<ChildStderr>) {
+    let command = command.args(["--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    loop {
+        let mut line = String::new();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended");
+        if let Some((_, address)) = line.trim_end().split_once("turnkeep: serving at http://") {
+            return (child, address.to_owned(), stderr);
+        }
+    }
 }
 
 #[test]
@@ -63,15 +83,7 @@ fn the_demo_shows_sessions_and_leaves_nothing_behind() {
 fn show_prints_exactly_what_the_route_sends() {
     let bench = Bench::new();
     bench.run_with_input(&["append", "same", "--create"], turn(1, "é?", "\u{1F600}").as_bytes());
-    let mut child = bench.spawn(&["serve", "--listen", "127.0.0.1:0"]);
-    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
-    let address = loop {
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
-        if let Some((_, address)) = line.trim_end().split_once("turnkeep: serving at http://") {
-            break address.to_owned();
-        }
-    };
+    let (mut child, address, _stderr) = serve(bench.command(&["serve"]));
     let (status, _, body) = get(&address, "/api/openchamber/sessions/same/messages?turns=2");
     assert_eq!(status, 200);
     let shown = bench.run(&["--json", "show", "same", "--turns", "2"]);
@@ -95,4 +107,85 @@ fn an_upstream_that_is_down_is_an_exit_code_and_a_sentence() {
     assert_eq!(output.status.code(), Some(7), "{output:?}");
     assert!(text(&output.stderr).contains("does not answer"), "{output:?}");
     assert_eq!(text(&output.stderr).lines().count(), 1, "{output:?}");
+}
+
+#[test]
+fn a_client_that_catches_up_goes_on_after_a_restart_with_the_same_keys() {
+    let bench = Bench::new();
+    let turns: String = (1..=9).map(|number| turn(number, "q", "a")).collect();
+    bench.run_with_input(&["append", "long", "--create"], turns.as_bytes());
+    let keys = bench.root().with_file_name("keys");
+    std::fs::write(&keys, format!("{}=\n", "A".repeat(43))).unwrap();
+    let serving = |key_file: bool| {
+        let mut command = bench.command(&["serve"]);
+        command.env("TURNKEEP_RECONCILE_PAGE_RECORDS", "4");
+        if key_file {
+            command.args(["--continuation-key-file", keys.to_str().unwrap()]);
+        }
+        serve(command)
+    };
+    let round = "/api/openchamber/sessions/long/messages/reconcile";
+    let page = |address: &str, query: &str| -> serde_json::Value {
+        let (status, _, body) = get(address, &format!("{round}?{query}"));
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
+    };
+    let ids = |page: &serde_json::Value| -> Vec<String> {
+        let records = page["records"].as_array().unwrap();
+        records.iter().map(|record| record["info"]["id"].as_str().unwrap().to_owned()).collect()
+    };
+
+    let (mut child, address, _stderr) = serving(true);
+    let first = page(&address, "anchor=u6");
+    assert_eq!(ids(&first).len(), 4);
+    let query = format!("continuation={}", first["continuation"].as_str().unwrap());
+    let second = ids(&page(&address, &query));
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let (mut child, address, _stderr) = serving(true);
+    let again = page(&address, &query);
+    assert_eq!(ids(&again), second);
+    assert_eq!((&again["complete"], ids(&again)[0].as_str()), (&true.into(), "u6"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let (mut child, address, _stderr) = serving(false);
+    let (status, _, body) = get(&address, &format!("{round}?{query}"));
+    assert_eq!((status, body.as_str()), (400, r#"{"error":"invalid continuation"}"#));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn keys_and_budgets_that_cannot_be_meant_are_refused() {
+    let bench = Bench::new();
+    let refused = |command: &mut Command, problem: &str| {
+        let output = command.output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(problem) && said.lines().count() == 1, "{said}");
+    };
+    let keys = bench.root().with_file_name("keys");
+    let key_file = ["serve", "--continuation-key-file", keys.to_str().unwrap()];
+    refused(&mut bench.command(&key_file), "cannot read");
+    std::fs::write(&keys, format!("{}=\nc2hvcnQ=\n", "A".repeat(43))).unwrap();
+    refused(&mut bench.command(&key_file), "keys: the key in line 2");
+    std::fs::write(&keys, "\n").unwrap();
+    refused(&mut bench.command(&key_file), "keys: no key");
+    for (name, value, problem) in [
+        ("PAGE_RECORDS", "501", "reconcile.page_records is 1 to 500, not 501"),
+        ("PAGE_BYTES", "1023", "reconcile.page_bytes is 1024 to 4194304, not 1023"),
+        ("TOTAL_PAGES", "0", "reconcile.total_pages is 1 to 100, not 0"),
+        ("TOTAL_BYTES", "1073741825", "reconcile.total_bytes is 1024 to 1073741824"),
+    ] {
+        let name = format!("TURNKEEP_RECONCILE_{name}");
+        refused(bench.command(&["serve"]).env(name, value), problem);
+    }
+    // What the other host's variables say out of range is as if it were not said.
+    let mut ignored = bench.command(&["serve"]);
+    ignored.env("OPENCHAMBER_SESSION_RECONCILE_PAGE_RECORDS", "501");
+    let (mut child, _address, _stderr) = serve(ignored);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

@@ -1,24 +1,33 @@
-//! From a request for a turn page or a message to the answer.
+//! From a request to the answer.
 //!
-//! [`Sources`] finds where a session lives; [`turn_page`] runs the scan against it, and [`message`]
-//! asks it for one message. The scan says what it wants and decides what an answer means; here are
+//! [`Sources`] finds where a session lives; [`turn_page`] and [`reconcile`] run a scan against it,
+//! [`message`] and [`changes`] ask it for one message. The scan says what it wants and decides what an answer means; here are
 //! the network, the clock and nothing else. Dropping the future drops the request that is under
 //! way.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio::time::{Instant, timeout_at};
-use turnkeep_log::SessionId;
+use turnkeep_log::{
+    SessionId,
+    json::{Json, Kind},
+};
 use turnkeep_store::SessionStat;
 use turnkeep_turns::{
-    Answer, MessageError, Parts, Projection, TurnPage, TurnPageError, TurnQuery, TurnScan,
+    Answer, ChangesError, MessageError, PageRequest, Parts, Projection, ReconcileError,
+    ReconcilePage, ReconcileScan, TurnPage, TurnPageError, TurnQuery, TurnScan, changes,
     message::exact,
     query::{DEFAULT_TURNS, DEFAULT_WIDTH},
+    reconcile::{ReconcileConfig, ReconcileRequest},
 };
 
 use crate::{
+    blocking::off_the_workers,
     failure::Failure,
-    source::{LogError, LogSource, OpenCodeSession, Source},
+    source::{Fetched, LogError, LogSource, OpenCodeSource, Source, Whole},
     upstream::Upstream,
 };
 
@@ -52,11 +61,22 @@ pub(crate) struct MessageRequest {
     pub(crate) include_reasoning: bool,
 }
 
+/// A request for what one message changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChangesRequest {
+    /// The message's id.
+    pub(crate) message: String,
+    /// The one file whose diff is wanted; `None` for the list of all files.
+    pub(crate) file: Option<String>,
+    /// The project directory, as in [`TurnPageRequest::directory`].
+    pub(crate) directory: Option<String>,
+}
+
 /// Where sessions come from.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
     pub(crate) log: Option<Arc<LogSource>>,
-    pub(crate) upstream: Option<Arc<Upstream>>,
+    pub(crate) opencode: Option<Arc<OpenCodeSource>>,
 }
 
 /// Where one session lives.
@@ -65,7 +85,7 @@ pub(crate) enum Place {
     /// In the store.
     Store(Arc<LogSource>, Box<SessionStat>),
     /// Behind the upstream, if anywhere.
-    Upstream(Arc<Upstream>),
+    Upstream(Arc<OpenCodeSource>),
 }
 
 impl Sources {
@@ -96,16 +116,21 @@ impl Sources {
                 return Err(stored_trouble(&error, id));
             }
         }
-        match &self.upstream {
-            Some(upstream) if self.may_be_upstreams(id) => {
-                Ok(Place::Upstream(Arc::clone(upstream)))
+        match &self.opencode {
+            Some(opencode) if self.may_be_upstreams(id) => {
+                Ok(Place::Upstream(Arc::clone(opencode)))
             }
             _ => Err(TurnPageError::SessionNotFound.into()),
         }
     }
 
+    /// The server behind the host.
+    pub(crate) fn upstream(&self) -> Option<&Upstream> {
+        self.opencode.as_ref().map(|opencode| opencode.upstream())
+    }
+
     fn may_be_upstreams(&self, id: &str) -> bool {
-        self.upstream.is_some() && id.starts_with("ses")
+        self.opencode.is_some() && id.starts_with("ses")
     }
 
     /// The session as a source of rows.
@@ -115,9 +140,7 @@ impl Sources {
                 let session = log.session(&stat).await;
                 Box::new(session.map_err(|error| stored_trouble(&error, id))?)
             }
-            Place::Upstream(upstream) => {
-                Box::new(OpenCodeSession::new(upstream, id.to_owned(), directory).await)
-            }
+            Place::Upstream(opencode) => Box::new(opencode.session(id.to_owned(), directory).await),
         })
     }
 }
@@ -139,12 +162,24 @@ pub(crate) async fn turn_page(
     let end = Instant::now() + deadline;
     let source = find(sources, id, request.directory.as_deref(), end, &mut place).await?;
     let projection = Projection { parts: Parts::Slim, reasoning: request.include_reasoning };
-    let mut scan = TurnScan::new(id, &request.query, source.kind(), projection)?;
-    while let Some(wanted) = scan.want() {
-        let answer = timeout_at(end, source.page(wanted)).await;
-        scan.feed(answer.unwrap_or(Ok(Answer::TimedOut))?)?;
-    }
-    Ok(scan.finish()?)
+    let scan = TurnScan::new(id, &request.query, source.kind(), projection)?;
+    Ok(drive(&*source, scan, end).await?.finish()?)
+}
+
+/// Reads one page of a reconciling round within `deadline`. `place` is told which kind of source
+/// answers.
+pub(crate) async fn reconcile(
+    sources: &Sources,
+    config: &ReconcileConfig,
+    request: ReconcileRequest,
+    deadline: Duration,
+    mut place: impl FnMut(&'static str) + Send,
+) -> Result<ReconcilePage, Failure> {
+    let end = Instant::now() + deadline;
+    let (session, directory) = (request.session.clone(), request.directory.clone());
+    let source = find(sources, &session, directory.as_deref(), end, &mut place).await?;
+    let scan = ReconcileScan::new(config, request, source.kind(), now_ms())?;
+    Ok(drive(&*source, scan, end).await?.finish(now_ms())?)
 }
 
 /// Reads one message whole within `deadline`: the JSON text of the body. `place` is told which kind
@@ -158,13 +193,116 @@ pub(crate) async fn message(
 ) -> Result<String, Failure> {
     let end = Instant::now() + deadline;
     let source = find(sources, session, request.directory.as_deref(), end, &mut place).await?;
-    let found = timeout_at(end, source.message(&request.message)).await;
-    let text = found.unwrap_or(Err(MessageError::TimedOut))?;
-    // An answer without a message in it is none.
-    if text.is_empty() {
-        return Err(MessageError::Upstream.into());
+    let found = one_message(&*source, &request.message, end).await?;
+    let (bytes, reasoning) = (found.text.len(), request.include_reasoning);
+    Ok(off_the_workers(bytes, move || {
+        let Whole { text, room } = found;
+        let body = exact(&text, reasoning);
+        drop((text, room));
+        body
+    })
+    .await?)
+}
+
+/// Reads what a message changed within `deadline`: the JSON text of the body, of all files or of
+/// one. `place` is told which kind of source answers.
+pub(crate) async fn changes(
+    sources: &Sources,
+    session: &str,
+    request: &ChangesRequest,
+    deadline: Duration,
+    mut place: impl FnMut(&'static str) + Send,
+) -> Result<String, Failure> {
+    let end = Instant::now() + deadline;
+    let source = find(sources, session, request.directory.as_deref(), end, &mut place).await?;
+    let (found, file) = match request.file.clone() {
+        None => (one_message(&*source, &request.message, end).await?, None),
+        Some(file) => {
+            let found = timeout_at(end, source.diffs(&request.message)).await;
+            (found.unwrap_or(Err(MessageError::TimedOut))?, Some(file))
+        }
+    };
+    Ok(off_the_workers(found.text.len(), move || {
+        let Whole { text, room } = found;
+        let body = changes_in(&text, file.as_deref());
+        drop((text, room));
+        body
+    })
+    .await?)
+}
+
+/// The body: of the files that a message changed, made of the message; or of one file, made of the
+/// diffs of the message.
+fn changes_in(text: &str, file: Option<&str>) -> Result<String, ChangesError> {
+    let json = Json::parse(text).map_err(|_| MessageError::Upstream)?;
+    match file {
+        Some(file) => changes::diff(json, file),
+        None if json.kind() == Kind::Object => Ok(changes::files(json)),
+        None => Err(MessageError::Upstream.into()),
     }
-    Ok(exact(&text, request.include_reasoning)?)
+}
+
+async fn one_message(source: &dyn Source, id: &str, end: Instant) -> Result<Whole, MessageError> {
+    let found = timeout_at(end, source.message(id)).await;
+    let found = found.unwrap_or(Err(MessageError::TimedOut))?;
+    // An answer without a message in it is none.
+    if found.text.is_empty() { Err(MessageError::Upstream) } else { Ok(found) }
+}
+
+/// Something that says what to ask a source for until it has seen enough.
+trait Scan: Send + Sized + 'static {
+    type Error: From<TurnPageError> + Send;
+
+    fn want(&self) -> Option<&PageRequest>;
+
+    fn feed(&mut self, answer: Answer) -> Result<(), Self::Error>;
+}
+
+impl Scan for TurnScan {
+    type Error = TurnPageError;
+
+    fn want(&self) -> Option<&PageRequest> {
+        self.want()
+    }
+
+    fn feed(&mut self, answer: Answer) -> Result<(), TurnPageError> {
+        self.feed(answer)
+    }
+}
+
+impl Scan for ReconcileScan {
+    type Error = ReconcileError;
+
+    fn want(&self) -> Option<&PageRequest> {
+        self.want()
+    }
+
+    fn feed(&mut self, answer: Answer) -> Result<(), ReconcileError> {
+        self.feed(answer)
+    }
+}
+
+/// Asks the source for what the scan wants until that is nothing. One page is held at a time.
+async fn drive<S: Scan>(source: &dyn Source, mut scan: S, end: Instant) -> Result<S, S::Error> {
+    while let Some(wanted) = scan.want() {
+        let fetched = timeout_at(end, source.page(wanted)).await;
+        let fetched = fetched.unwrap_or_else(|_| Ok(Answer::TimedOut.into()))?;
+        let fed;
+        (scan, fed) = off_the_workers(fetched.bytes, move || {
+            let Fetched { answer, room, .. } = fetched;
+            let fed = scan.feed(answer);
+            drop(room);
+            (scan, fed)
+        })
+        .await;
+        fed?;
+    }
+    Ok(scan)
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 async fn find(

@@ -1,7 +1,7 @@
 //! Failures as clients are told of them: a status and a small JSON object.
 
 use serde_json::json;
-use turnkeep_turns::{MessageError, TurnPageError};
+use turnkeep_turns::{ChangesError, MessageError, ReconcileError, TurnPageError};
 
 use crate::kinds;
 
@@ -86,16 +86,15 @@ impl Failure {
     }
 }
 
-impl From<TurnPageError> for Failure {
-    fn from(error: TurnPageError) -> Self {
-        let (kind, status, body) = (error.kind(), error.status(), error.body());
-        Self { kind, status, body, message: error.to_string() }
-    }
+macro_rules! told_as_they_are {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                let (kind, status, body) = (error.kind(), error.status(), error.body());
+                Self { kind, status, body, message: error.to_string() }
+            }
+        }
+    )*};
 }
 
-impl From<MessageError> for Failure {
-    fn from(error: MessageError) -> Self {
-        let (kind, status, body) = (error.kind(), error.status(), error.body());
-        Self { kind, status, body, message: error.to_string() }
-    }
-}
+told_as_they_are!(TurnPageError, MessageError, ReconcileError, ChangesError);

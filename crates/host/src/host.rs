@@ -6,16 +6,19 @@ use tokio::{
     net::TcpListener,
     time::{Instant, timeout_at},
 };
-use turnkeep_turns::{TurnPage, TurnPageError};
+use turnkeep_turns::{
+    ReconcilePage, TurnPage, TurnPageError,
+    reconcile::{KeyRing, ReconcileConfig, ReconcileRequest},
+};
 
 use crate::{
-    driver::{self, MessageRequest, Place, Sources, TurnPageRequest},
+    driver::{self, ChangesRequest, MessageRequest, Place, Sources, TurnPageRequest},
     failure::Failure,
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
     options::{HostError, HostOptions},
     serve,
-    source::{FoldLimits, LogSource},
+    source::{FoldLimits, LogSource, OpenCodeSource},
     upstream::{Trouble, Upstream},
 };
 
@@ -25,6 +28,7 @@ pub struct Host {
     sources: Sources,
     guard: guard::Guard,
     listen: std::net::SocketAddr,
+    reconcile: ReconcileConfig,
     scan_limit: usize,
     page_deadline: Duration,
     compress: bool,
@@ -35,7 +39,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// An address to listen on that other machines can reach.
+    /// An address to listen on that other machines can reach, or a system without random numbers.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
         if !guard::is_loopback(options.listen.ip()) {
             return Err(HostError::NotLoopback { address: options.listen });
@@ -43,9 +47,21 @@ impl Host {
         let limits =
             FoldLimits { cache_bytes: options.fold_cache_bytes, listing: options.listing_probe };
         let log = options.store.map(|store| Arc::new(LogSource::new(store, limits)));
-        let upstream = options.upstream.map(Upstream::new).transpose()?.map(Arc::new);
+        let upstream =
+            options.upstream.map(|server| Upstream::new(server, options.upstream_body_bytes));
+        let opencode = upstream.transpose()?.map(|server| Arc::new(OpenCodeSource::new(server)));
+        let keys = match options.continuation_keys {
+            Some(keys) => keys,
+            None => random_keys()?,
+        };
         Ok(Self {
-            sources: Sources { log, upstream },
+            sources: Sources { log, opencode },
+            reconcile: ReconcileConfig {
+                runtime: options.runtime,
+                width: options.scan_limit,
+                budgets: options.reconcile,
+                keys,
+            },
             guard: guard::Guard::new(&options.allow_origins),
             listen: options.listen,
             scan_limit: options.scan_limit,
@@ -117,6 +133,26 @@ impl Host {
         driver::message(&self.sources, session, request, self.page_deadline, place).await
     }
 
+    /// One page of what happened in a session since a message.
+    pub(crate) async fn reconcile(
+        &self,
+        request: ReconcileRequest,
+        place: impl FnMut(&'static str) + Send,
+    ) -> Result<ReconcilePage, Failure> {
+        let (sources, config) = (&self.sources, &self.reconcile);
+        driver::reconcile(sources, config, request, self.page_deadline, place).await
+    }
+
+    /// What one message changed: the JSON text of the body.
+    pub(crate) async fn changes(
+        &self,
+        session: &str,
+        request: &ChangesRequest,
+        place: impl FnMut(&'static str) + Send,
+    ) -> Result<String, Failure> {
+        driver::changes(&self.sources, session, request, self.page_deadline, place).await
+    }
+
     pub(crate) async fn list(&self, request: &ListRequest) -> Result<Listing, Failure> {
         listing::list(&self.sources, request).await
     }
@@ -137,7 +173,8 @@ impl Host {
                     Ok(SessionSummary::of_unreadable(&stat, error.kind()))
                 }
             },
-            Place::Upstream(upstream) => {
+            Place::Upstream(opencode) => {
+                let upstream = opencode.upstream();
                 let known = async {
                     let mut session = upstream.session(id).await?;
                     upstream.tell(&mut session).await?;
@@ -169,10 +206,17 @@ impl Host {
 
     /// What a path under `/api` that is no route of ours is answered with.
     pub(crate) fn no_such_api(&self) -> Failure {
-        let text = match self.sources.upstream {
+        let text = match self.sources.upstream() {
             Some(_) => "this host does not forward other requests to its upstream",
             None => "no upstream configured",
         };
         Failure::no_route(text)
     }
+}
+
+/// A key that no other process has, and that ends with this one.
+fn random_keys() -> Result<KeyRing, HostError> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(HostError::Random)?;
+    KeyRing::new(&key).map_err(HostError::Key)
 }

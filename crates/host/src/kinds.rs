@@ -62,6 +62,13 @@ pub const KINDS: &[Kind] = &[
     kind("invalid_session", 2, 400, "sessionID is required"),
     kind("invalid_message", 2, 400, "messageID is required"),
     kind("message_not_found", 3, 404, "not found"),
+    // Reconciling.
+    kind("anchor_or_continuation", 2, 400, "provide exactly one of anchor or continuation"),
+    kind("invalid_anchor", 2, 400, "anchor is required and must be a non-empty message id"),
+    kind("invalid_continuation", 2, 400, "invalid continuation"),
+    // Changes.
+    kind("invalid_file", 2, 400, "file is invalid"),
+    kind("change_not_found", 3, 404, "change file not found"),
     // The HTTP surface.
     kind("forbidden_host", 7, 403, "forbidden host"),
     kind("forbidden_origin", 7, 403, "forbidden origin"),
@@ -99,7 +106,7 @@ mod tests {
         AppendError, ColdError, CreateError, DeleteError, FlushError, ListError, OpenError,
         ReadError, RestoreError, StatError, StoreError, TrashError,
     };
-    use turnkeep_turns::{MessageError, TurnPageError};
+    use turnkeep_turns::{ChangesError, MessageError, ReconcileError, TurnPageError};
 
     use super::{KINDS, of};
 
@@ -182,6 +189,28 @@ mod tests {
             let row = of(error.kind());
             assert_eq!((row.kind, row.status), (error.kind(), error.status()));
             assert!(error.body().starts_with(&format!(r#"{{"error":"{}""#, row.text)), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn every_kind_that_reconciling_and_changes_can_name_is_here_and_means_the_same() {
+        let reconciling = [
+            ReconcileError::AnchorOrContinuation,
+            ReconcileError::BadAnchor,
+            ReconcileError::InvalidContinuation,
+            ReconcileError::Rows(TurnPageError::Upstream),
+        ];
+        let reconciling = reconciling.map(|error| (error.kind(), error.status(), error.body()));
+        let changes = [
+            ChangesError::BadFile,
+            ChangesError::FileNotFound,
+            ChangesError::Message(MessageError::NotFound),
+        ];
+        let changes = changes.map(|error| (error.kind(), error.status(), error.body()));
+        for (kind, status, body) in reconciling.into_iter().chain(changes) {
+            let row = of(kind);
+            assert_eq!((row.kind, row.status), (kind, status));
+            assert!(body.starts_with(&format!(r#"{{"error":"{}""#, row.text)), "{row:?}");
         }
     }
 }

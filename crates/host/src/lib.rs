@@ -21,6 +21,8 @@
 //! | route | |
 //! |---|---|
 //! | `GET /api/openchamber/sessions/:id/messages` | a turn page: `turns`, `before`, `scanLimit`, `directory`, `includeReasoning` |
+//! | `GET /api/openchamber/sessions/:id/messages/reconcile` | what happened since a message: `anchor` or `continuation`, `directory`, `includeReasoning` |
+//! | `GET /api/openchamber/sessions/:id/changes` | what a message changed: `messageID`, `file`, `directory` |
 //! | `GET /api/session/:id/message/:message` | one message whole: `directory`, `includeReasoning` |
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
@@ -70,6 +72,7 @@
 //! # }
 //! ```
 
+mod blocking;
 mod driver;
 mod failure;
 mod host;
@@ -85,4 +88,5 @@ pub use driver::TurnPageRequest;
 pub use failure::Failure;
 pub use host::Host;
 pub use options::{HostError, HostOptions};
+pub use turnkeep_turns::reconcile::{Budgets, KeyRing, KeyRingError};
 pub use upstream::{UpstreamAddressError, UpstreamHealth, UpstreamOptions, check_upstream};

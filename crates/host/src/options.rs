@@ -8,9 +8,15 @@ use std::{
 
 use thiserror::Error;
 use turnkeep_store::{SessionStore, cold::BlankGates};
-use turnkeep_turns::query::{DEFAULT_WIDTH, configured_scan_limit};
+use turnkeep_turns::{
+    query::{DEFAULT_WIDTH, configured_scan_limit},
+    reconcile::{Budgets, KeyRing, KeyRingError},
+};
 
 use crate::upstream::UpstreamOptions;
+
+/// The runtime when nothing names another one.
+const DEFAULT_RUNTIME: &str = "web";
 
 /// What a [`Host`](crate::Host) is told before it starts.
 #[derive(Clone, Debug)]
@@ -28,7 +34,17 @@ pub struct HostOptions {
     /// How many rows to ask a source for at a time when a request does not say, 10 to 200. It
     /// never changes what a page holds.
     pub scan_limit: usize,
-    /// How long one request for a turn page may take.
+    /// How much a page of a reconciling round may hold, and a round may take.
+    pub reconcile: Budgets,
+    /// The keys that continuations of rounds are signed with. `None` takes a random one, with which
+    /// they end when the process does.
+    pub continuation_keys: Option<KeyRing>,
+    /// The name of the runtime: a continuation is good for hosts of the same name only.
+    pub runtime: String,
+    /// How many bytes of the upstream's bodies may be in memory at a time, over all requests. A
+    /// body waits until there is room for it, and a single message larger than this is not read.
+    pub upstream_body_bytes: usize,
+    /// How long one request for a turn page may take, or for anything else of a transcript.
     pub page_deadline: Duration,
     /// Whether bodies are compressed for clients that take it.
     pub compress: bool,
@@ -47,6 +63,10 @@ impl Default for HostOptions {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7420),
             allow_origins: Vec::new(),
             scan_limit: DEFAULT_WIDTH,
+            reconcile: Budgets::default(),
+            continuation_keys: None,
+            runtime: DEFAULT_RUNTIME.to_owned(),
+            upstream_body_bytes: 512 << 20,
             page_deadline: Duration::from_secs(45),
             compress: true,
             fold_cache_bytes: 256 << 20,
@@ -57,14 +77,18 @@ impl Default for HostOptions {
 
 impl HostOptions {
     /// Takes over what the environment says, under the names that the clients' other host knows:
-    /// `OPENCHAMBER_SESSION_TURN_SCAN_LIMIT`, unless it is no integer from 10 to 200, and
-    /// `OPENCHAMBER_RUNTIME=desktop` or `OPENCHAMBER_SKIP_API_COMPRESSION`, either of which turns
-    /// compression off.
+    /// `OPENCHAMBER_SESSION_TURN_SCAN_LIMIT`, unless it is no integer from 10 to 200, the
+    /// `OPENCHAMBER_SESSION_RECONCILE_*` that are in their ranges (see [`Budgets::configured`]),
+    /// `OPENCHAMBER_RUNTIME`, and `OPENCHAMBER_SKIP_API_COMPRESSION`, which turns compression off as
+    /// the runtime `desktop` does.
     #[must_use]
     pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
         let scan_limit = variable("OPENCHAMBER_SESSION_TURN_SCAN_LIMIT");
         self.scan_limit = configured_scan_limit(scan_limit.as_deref());
-        let desktop = variable("OPENCHAMBER_RUNTIME").is_some_and(|runtime| runtime == "desktop");
+        self.reconcile = Budgets::configured(&variable);
+        let runtime = variable("OPENCHAMBER_RUNTIME").filter(|runtime| !runtime.is_empty());
+        self.runtime = runtime.unwrap_or_else(|| DEFAULT_RUNTIME.to_owned());
+        let desktop = self.runtime == "desktop";
         let skip = variable("OPENCHAMBER_SKIP_API_COMPRESSION").is_some_and(|skip| is_on(&skip));
         self.compress &= !desktop && !skip;
         self
@@ -99,6 +123,12 @@ pub enum HostError {
     /// The client for the upstream cannot be set up.
     #[error("the HTTP client for the upstream cannot be set up: {0}")]
     Client(#[from] reqwest::Error),
+    /// There is nothing to make a key of.
+    #[error("the system gives no random numbers: {0}; name a key with --continuation-key-file")]
+    Random(#[source] getrandom::Error),
+    /// The key that was made is of no use: a bug.
+    #[error("a random key was refused: {0}; please report this")]
+    Key(#[source] KeyRingError),
 }
 
 impl HostError {
@@ -107,7 +137,8 @@ impl HostError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NotLoopback { .. } => "usage",
-            Self::Listen { .. } | Self::Client(_) => "io",
+            Self::Listen { .. } | Self::Client(_) | Self::Random(_) => "io",
+            Self::Key(_) => "internal",
         }
     }
 }

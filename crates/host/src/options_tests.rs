@@ -1,3 +1,5 @@
+use turnkeep_turns::reconcile::Budgets;
+
 use super::HostOptions;
 
 fn with(variables: &[(&str, &str)]) -> HostOptions {
@@ -24,4 +26,19 @@ fn compression_can_be_turned_off() {
     assert!(!with(&[("OPENCHAMBER_RUNTIME", "desktop")]).compress);
     assert!(!with(&[("OPENCHAMBER_SKIP_API_COMPRESSION", "1")]).compress);
     assert!(with(&[("OPENCHAMBER_SKIP_API_COMPRESSION", "false")]).compress);
+}
+
+#[test]
+fn a_round_takes_its_budgets_and_its_runtime_from_the_environment() {
+    let none = with(&[("OPENCHAMBER_RUNTIME", "")]);
+    assert_eq!((none.runtime.as_str(), none.reconcile), ("web", Budgets::default()));
+    let some = with(&[
+        ("OPENCHAMBER_RUNTIME", "vscode"),
+        ("OPENCHAMBER_SESSION_RECONCILE_PAGE_RECORDS", "500"),
+        ("OPENCHAMBER_SESSION_RECONCILE_PAGE_BYTES", "1023"),
+        ("OPENCHAMBER_SESSION_RECONCILE_TOTAL_PAGES", " 7 "),
+        ("OPENCHAMBER_SESSION_RECONCILE_TOTAL_BYTES", "1073741825"),
+    ]);
+    let expected = Budgets { records: 500, pages: 7, ..Budgets::default() };
+    assert_eq!((some.runtime.as_str(), some.reconcile), ("vscode", expected));
 }

@@ -108,7 +108,7 @@ async fn what_is_missing_is_told_apart() {
     let longest = "%C3%A9".repeat(512);
     assert_eq!(host.get(&format!("/api/session/{id}/message/{longest}")).await.status, 404);
     let other = host.request("DELETE", &format!("/api/session/{id}/message/prompt-1"));
-    assert_eq!(other.send().await.unwrap().status(), 404, "another method is another resource");
+    assert_eq!(other.send().await.unwrap().status, 404, "another method is another resource");
 }
 
 #[tokio::test]
@@ -120,10 +120,9 @@ async fn a_message_is_served_like_a_page() {
     let whole = host.get(&path).await;
     let tag = whole.header("etag").unwrap();
     let again = host.request("GET", &path).header("if-none-match", tag).send().await.unwrap();
-    assert_eq!(again.status(), 304);
+    assert_eq!(again.status, 304);
     let head = host.request("HEAD", &path).send().await.unwrap();
-    assert_eq!((head.status().as_u16(), head.headers()["etag"].to_str().unwrap()), (200, tag));
-    assert_eq!(head.text().await.unwrap(), "");
+    assert_eq!((head.status, head.header("etag")), (200, Some(tag)));
     let lines = logs.requests();
     assert_eq!(lines.len(), 3);
     for part in
@@ -157,7 +156,7 @@ async fn the_upstream_is_asked_for_exactly_this_message() {
     assert_eq!(told["parts"], json!([full["parts"][1]]));
     assert_eq!(upstream.requests()[1].query, "", "what is left out is left out here");
     for dots in ["/api/session/ses_1/message/%2E", "/api/session/ses_1/message/%2e%2e"] {
-        assert_eq!(host.request("GET", dots).send().await.unwrap().status(), 404);
+        assert_eq!(host.get(dots).await.status, 404);
     }
 }
 

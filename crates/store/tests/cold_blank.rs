@@ -29,6 +29,7 @@ fn stat_with(event_count: Option<u64>, size_bytes: Option<u64>) -> SessionStat {
         event_count,
         size_bytes,
         modified_at: Some(900),
+        hints: None,
     }
 }
 

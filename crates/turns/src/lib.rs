@@ -55,6 +55,7 @@ mod object;
 #[cfg(test)]
 mod oracle;
 pub mod page;
+mod pieces;
 pub mod projection;
 pub mod query;
 mod reader;

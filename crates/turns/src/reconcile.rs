@@ -119,8 +119,8 @@ pub struct ReconcileConfig {
 /// A scan for one page of a round. Drive it with [`want`](Self::want) and [`feed`](Self::feed),
 /// then [`finish`](Self::finish) it.
 #[derive(Debug)]
-pub struct ReconcileScan<'a> {
-    config: &'a ReconcileConfig,
+pub struct ReconcileScan {
+    keys: KeyRing,
     scope: Scope,
     reader: RowReader,
     gap: Gap,
@@ -134,7 +134,7 @@ pub struct ReconcileScan<'a> {
     latest_head: Option<String>,
 }
 
-impl<'a> ReconcileScan<'a> {
+impl ReconcileScan {
     /// Starts a scan. `now_ms` is the time, in milliseconds since the epoch.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl<'a> ReconcileScan<'a> {
     /// expired, not signed by one of the keys, or made for another runtime, session, directory or
     /// choice of parts.
     pub fn new(
-        config: &'a ReconcileConfig,
+        config: &ReconcileConfig,
         request: ReconcileRequest,
         kind: SourceKind,
         now_ms: u64,
@@ -169,7 +169,7 @@ impl<'a> ReconcileScan<'a> {
         };
         Ok(Self {
             reader: RowReader::new(&scope.session, kind, config.width, LIMITS, start, &gap)?,
-            config,
+            keys: config.keys.clone(),
             scope,
             gap,
             captured_head,
@@ -247,8 +247,7 @@ impl<'a> ReconcileScan<'a> {
                     scanned,
                     pages: self.pages,
                 };
-                let keys = &self.config.keys;
-                let text = continuation::seal(&self.scope, &progress, keys, now_ms, TTL_MS);
+                let text = continuation::seal(&self.scope, &progress, &self.keys, now_ms, TTL_MS);
                 page.continuation = Some(text);
             }
         }

@@ -2,6 +2,8 @@
 
 use turnkeep_log::json::write_str;
 
+use crate::pieces;
+
 /// How the parts in a turn page are reduced, as the page names it.
 const PARTS_PROJECTION: &str = "slim-v1";
 
@@ -23,16 +25,18 @@ impl TurnPage {
     /// `{"records":[…],"turnCount":…,"cursor":…,"complete":…,"partsProjection":"slim-v1"}`.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let bytes: usize = self.records.iter().map(|record| record.len() + 1).sum();
-        let mut json = String::with_capacity(bytes + 256);
-        json.push_str(r#"{"records":["#);
-        for (index, record) in self.records.iter().enumerate() {
-            if index > 0 {
-                json.push(',');
-            }
-            json.push_str(record);
-        }
-        json.push_str(r#"],"turnCount":"#);
+        pieces::body(&self.records, &self.tail())
+    }
+
+    /// The same body in pieces, for which a large record is not copied.
+    #[must_use]
+    pub fn into_pieces(self) -> Vec<String> {
+        let tail = self.tail();
+        pieces::of_body(self.records, &tail)
+    }
+
+    fn tail(&self) -> String {
+        let mut json = String::from(r#"],"turnCount":"#);
         json.push_str(&self.turn_count.to_string());
         json.push_str(r#","cursor":"#);
         match &self.cursor {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio::net::TcpListener;
-use turnkeep_host::{Host, HostError, HostOptions, UpstreamOptions};
+use turnkeep_host::{Budgets, Host, HostError, HostOptions, KeyRing, UpstreamOptions};
 use turnkeep_store::{Cancel, SessionStore};
 
 use crate::{
@@ -21,6 +21,7 @@ pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failur
     let mut settings = context.settings.clone();
     settings.listen = args.listen.or(settings.listen);
     settings.upstream = args.upstream.or(settings.upstream);
+    settings.continuation_key_file = args.continuation_key_file.or(settings.continuation_key_file);
     settings.allow_origin.get_or_insert_default().extend(args.allow_origin);
     let store = store::open(&settings)?;
     let host = listening(Arc::clone(&store), &settings)?;
@@ -37,6 +38,7 @@ pub(crate) fn listening(
     settings: &Settings,
 ) -> Result<Arc<Host>, Failure> {
     let mut options = options(store, settings)?;
+    options.continuation_keys = settings.continuation_key_file.as_deref().map(keys).transpose()?;
     if let Some(listen) = &settings.listen {
         options.listen = address(listen)?;
     }
@@ -54,17 +56,36 @@ fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOpti
     options.upstream =
         settings.upstream.as_deref().map(|url| upstream(url, settings)).transpose()?;
     options.allow_origins = settings.allow_origin.clone().unwrap_or_default();
-    match settings.scan_limit {
-        None => {}
-        Some(limit @ 10..=200) => options.scan_limit = usize::from(limit),
-        Some(limit) => {
-            return Err(Failure::usage(format!("scan_limit is 10 to 200, not {limit}")));
+    let set = settings.reconcile;
+    let budgets = &mut options.reconcile;
+    for (name, target, value, range) in [
+        ("scan_limit", &mut options.scan_limit, settings.scan_limit.map(usize::from), 10..=200),
+        ("reconcile.page_records", &mut budgets.records, set.page_records, Budgets::RECORDS),
+        ("reconcile.page_bytes", &mut budgets.page_bytes, set.page_bytes, Budgets::PAGE_BYTES),
+        ("reconcile.total_pages", &mut budgets.pages, set.total_pages, Budgets::PAGES),
+        ("reconcile.total_bytes", &mut budgets.total_bytes, set.total_bytes, Budgets::TOTAL_BYTES),
+    ] {
+        match value {
+            None => {}
+            Some(value) if range.contains(&value) => *target = value,
+            Some(value) => {
+                let (least, most) = (range.start(), range.end());
+                return Err(Failure::usage(format!("{name} is {least} to {most}, not {value}")));
+            }
         }
     }
     let probe = &mut options.listing_probe;
     probe.max_events = settings.cold_blank_probe_max_events.unwrap_or(probe.max_events);
     probe.max_bytes = settings.cold_blank_probe_max_bytes.unwrap_or(probe.max_bytes);
     Ok(options)
+}
+
+/// The keys that continuations are signed with.
+fn keys(path: &Path) -> Result<KeyRing, Failure> {
+    let name = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+    KeyRing::parse(&text).map_err(|error| Failure::usage(format!("{name}: {error}")))
 }
 
 fn address(listen: &str) -> Result<SocketAddr, Failure> {

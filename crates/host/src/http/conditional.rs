@@ -8,6 +8,9 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use sha1::{Digest as _, Sha1};
 
+use super::pieces::Pieces;
+use crate::blocking::off_the_workers;
+
 /// The media type of every JSON body.
 pub(crate) const JSON: &str = "application/json; charset=utf-8";
 
@@ -17,25 +20,47 @@ pub(crate) const JSON: &str = "application/json; charset=utf-8";
 /// length in hex and the first 27 characters of the base64 of its SHA-1. It is weak, since the
 /// body may leave compressed.
 pub(crate) fn ok(request: &HeaderMap, media_type: &'static str, body: Bytes) -> Response<Body> {
-    let tag = entity_tag(&body);
-    let mut response = if is_fresh(request, &tag) {
+    let tag = entity_tag([&body]);
+    answer(request, media_type, &tag, || Body::from(body))
+}
+
+/// The same with JSON in pieces, which may be large.
+pub(crate) async fn in_pieces(request: &HeaderMap, pieces: Vec<String>) -> Response<Body> {
+    let bytes = pieces.iter().map(String::len).sum();
+    let tagged = off_the_workers(bytes, || (entity_tag(&pieces), pieces));
+    let (tag, pieces) = tagged.await;
+    answer(request, JSON, &tag, || Body::new(Pieces::from(pieces)))
+}
+
+fn answer(
+    request: &HeaderMap,
+    media_type: &'static str,
+    tag: &str,
+    body: impl FnOnce() -> Body,
+) -> Response<Body> {
+    let mut response = if is_fresh(request, tag) {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         response
     } else {
-        let mut response = Response::new(Body::from(body));
+        let mut response = Response::new(body());
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
         response
     };
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
+    if let Ok(tag) = HeaderValue::from_str(tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }
     response
 }
 
-fn entity_tag(body: &[u8]) -> String {
-    let digest = STANDARD.encode(Sha1::digest(body));
-    format!("W/\"{:x}-{}\"", body.len(), digest.get(..27).unwrap_or_default())
+fn entity_tag(pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
+    let (mut digest, mut length) = (Sha1::new(), 0);
+    for piece in pieces {
+        digest.update(piece.as_ref());
+        length += piece.as_ref().len();
+    }
+    let digest = STANDARD.encode(digest.finalize());
+    format!("W/\"{length:x}-{}\"", digest.get(..27).unwrap_or_default())
 }
 
 /// Whether the client's copy is the current one. `Cache-Control: no-cache` asks for a new one in

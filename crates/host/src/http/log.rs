@@ -8,6 +8,7 @@ use super::route::Route;
 
 /// What the log says about one request, filled in while it is answered.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the line, and no state")]
 pub(crate) struct RequestLog {
     started: Instant,
     method: &'static str,
@@ -22,6 +23,12 @@ pub(crate) struct RequestLog {
     pub(crate) source: Option<&'static str>,
     /// What went wrong, by its fixed name.
     pub(crate) kind: Option<&'static str>,
+    /// Whether a reconciling round was started.
+    pub(crate) has_anchor: bool,
+    /// Whether one was gone on with.
+    pub(crate) has_continuation: bool,
+    /// Whether the diff of one file was asked for.
+    pub(crate) has_file: bool,
     /// Whether older turns were asked for.
     pub(crate) has_before: bool,
     /// Whether a directory was named.
@@ -41,6 +48,9 @@ impl RequestLog {
             message: None,
             source: None,
             kind: None,
+            has_anchor: false,
+            has_continuation: false,
+            has_file: false,
             has_before: false,
             has_directory: false,
         }
@@ -76,6 +86,8 @@ impl Drop for RequestLog {
         // A field without a value is left out.
         let flag = |is_set: bool| is_set.then_some(true);
         let (has_before, has_directory) = (flag(self.has_before), flag(self.has_directory));
+        let (has_anchor, has_continuation) = (flag(self.has_anchor), flag(self.has_continuation));
+        let has_file = flag(self.has_file);
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
@@ -88,6 +100,9 @@ impl Drop for RequestLog {
                     message_id = message,
                     source = self.source,
                     kind = self.kind,
+                    has_anchor,
+                    has_continuation,
+                    has_file,
                     has_before,
                     has_directory,
                     "request"

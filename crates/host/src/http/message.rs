@@ -28,5 +28,5 @@ pub(super) async fn answer(
     let request =
         MessageRequest { message, directory, include_reasoning: asked.query.include_reasoning() };
     let body = host.message(session, &request, |source| log.source = Some(source)).await?;
-    Ok(conditional::ok(&asked.headers, conditional::JSON, body.into()))
+    Ok(conditional::in_pieces(&asked.headers, vec![body]).await)
 }

@@ -5,14 +5,17 @@
 //! headers, compression, one log line. A panic in a handler is a bug of ours and becomes a 500
 //! with nothing in it.
 
+mod changes;
 mod conditional;
 pub(crate) mod guard;
 mod headers;
 mod log;
 mod message;
 mod percent;
+mod pieces;
 mod query;
 mod reader;
+mod reconcile;
 mod route;
 mod sessions;
 mod turn_page;
@@ -112,7 +115,11 @@ async fn dispatch(
     let reads = asked.method == Method::GET || asked.method == Method::HEAD;
     match route {
         // Under `/api` another method is another resource: the upstream's, if anyone's.
-        Route::TurnPage(_) | Route::Message { .. } if !reads => return Err(host.no_such_api()),
+        Route::TurnPage(_) | Route::Reconcile(_) | Route::Changes(_) | Route::Message { .. }
+            if !reads =>
+        {
+            return Err(host.no_such_api());
+        }
         Route::Api => {}
         _ if !reads => return Ok(method_not_allowed()),
         _ => {}
@@ -123,6 +130,8 @@ async fn dispatch(
         Route::Sessions => sessions::list(host, asked).await,
         Route::Session(id) => sessions::one(host, &id, asked, log).await,
         Route::TurnPage(id) => turn_page::answer(host, &id, asked, log).await,
+        Route::Reconcile(id) => reconcile::answer(host, &id, asked, log).await,
+        Route::Changes(id) => changes::answer(host, &id, asked, log).await,
         Route::Message { session, message } => {
             message::answer(host, &session, &message, asked, log).await
         }

@@ -18,6 +18,10 @@ pub(crate) enum Route {
     Session(String),
     /// `/api/openchamber/sessions/:id/messages`
     TurnPage(String),
+    /// `/api/openchamber/sessions/:id/messages/reconcile`
+    Reconcile(String),
+    /// `/api/openchamber/sessions/:id/changes`
+    Changes(String),
     /// `/api/session/:id/message/:message`
     Message {
         /// The session.
@@ -52,6 +56,12 @@ impl Route {
             ["api", "openchamber", "sessions", raw, "messages"] if !raw.is_empty() => {
                 Self::TurnPage(id_at(3)?)
             }
+            ["api", "openchamber", "sessions", raw, "messages", "reconcile"] if !raw.is_empty() => {
+                Self::Reconcile(id_at(3)?)
+            }
+            ["api", "openchamber", "sessions", raw, "changes"] if !raw.is_empty() => {
+                Self::Changes(id_at(3)?)
+            }
             ["api", "session", session, "message", message]
                 if !session.is_empty() && !message.is_empty() =>
             {
@@ -70,6 +80,8 @@ impl Route {
             Self::Sessions => "sessions",
             Self::Session(_) => "session",
             Self::TurnPage(_) => "turn_page",
+            Self::Reconcile(_) => "reconcile",
+            Self::Changes(_) => "changes",
             Self::Message { .. } => "message",
             Self::Api => "api",
         }

@@ -58,3 +58,25 @@ fn tells_the_rest_apart() {
     assert_eq!(Route::parse("/api/session/ses_1/message"), Ok(Route::Api));
     assert_eq!(Route::parse("/apiary"), Ok(Route::Asset("apiary".to_owned())));
 }
+
+#[test]
+fn finds_rounds_and_changes() {
+    let base = "/api/openchamber/sessions/a%2Fb";
+    let id = "a/b".to_owned();
+    for (path, route) in [
+        ("/messages/reconcile", Route::Reconcile(id.clone())),
+        ("/Messages/RECONCILE/", Route::Reconcile(id.clone())),
+        ("/changes", Route::Changes(id.clone())),
+        ("/Changes/", Route::Changes(id)),
+        ("/messages/reconcile/x", Route::Api),
+        ("/messages/other", Route::Api),
+        ("/changes/x", Route::Api),
+    ] {
+        assert_eq!(Route::parse(&format!("{base}{path}")), Ok(route), "{path}");
+    }
+    assert_eq!(Route::parse("/api/openchamber/sessions//changes"), Ok(Route::Api));
+    for path in ["/messages/reconcile", "/changes"] {
+        let path = format!("/api/openchamber/sessions/%zz{path}");
+        assert_eq!(Route::parse(&path), Err(MalformedPath));
+    }
+}

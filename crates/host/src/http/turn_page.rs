@@ -24,7 +24,7 @@ pub(super) async fn answer(
     log.has_before = request.query.before.is_some();
     log.has_directory = request.directory.is_some();
     let page = host.turn_page(id, &request, |source| log.source = Some(source)).await?;
-    Ok(conditional::ok(&asked.headers, conditional::JSON, page.to_json().into()))
+    Ok(conditional::in_pieces(&asked.headers, page.into_pieces()).await)
 }
 
 /// Reads the parameters, in the order in which clients are told of mistakes.

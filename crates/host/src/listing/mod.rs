@@ -58,8 +58,7 @@ impl ListRequest {
 /// Reads one page of the list.
 pub(crate) async fn list(sources: &Sources, request: &ListRequest) -> Result<Listing, Failure> {
     let mut store = StoreLane::new(sources.log.as_deref(), request);
-    let mut upstream =
-        UpstreamLane::new(sources.upstream.as_deref(), &request.cursor, request.limit);
+    let mut upstream = UpstreamLane::new(sources.upstream(), &request.cursor, request.limit);
     let mut sessions = Vec::new();
     for _ in 0..MAX_LOOKED_AT {
         if sessions.len() == request.limit {
@@ -89,7 +88,7 @@ pub(crate) async fn list(sources: &Sources, request: &ListRequest) -> Result<Lis
     Ok(Listing {
         sessions,
         cursor: unread.then(|| cursor.encode()),
-        upstream: sources.upstream.as_ref().map(|_| upstream.status()),
+        upstream: sources.upstream().map(|_| upstream.status()),
     })
 }
 

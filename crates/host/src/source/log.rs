@@ -5,7 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 use thiserror::Error;
-use turnkeep_log::{Event, Seq, SessionId, Text};
+use turnkeep_log::{
+    Event, Seq, SessionId, Text,
+    json::{Json, Kind},
+};
 use turnkeep_store::{
     Access, Cancel, EventRange, SessionEntry, SessionHandle, SessionStat, SessionStore,
     error::{OpenError, ReadError, StatError},
@@ -16,9 +19,10 @@ use turnkeep_turns::{
 };
 
 use super::{
-    Source,
+    Fetched, Source, Whole,
     folds::{Entry, FoldLimits, Folds, Glimpse, SharedFold},
 };
+use crate::blocking::off_the_workers;
 
 /// How many small sessions are read at a time for a listing.
 const GLIMPSES_AT_A_TIME: usize = 16;
@@ -181,24 +185,41 @@ impl Source for LogSession {
         SourceKind::Log
     }
 
-    async fn page(&self, request: &PageRequest) -> Result<Answer, TurnPageError> {
+    async fn page(&self, request: &PageRequest) -> Result<Fetched, TurnPageError> {
         let before = match request.before.as_deref().map(decode_seq) {
-            Some(None) => return Ok(Answer::BadCursor),
+            Some(None) => return Ok(Answer::BadCursor.into()),
             Some(seq) => seq,
             None => None,
         };
-        let slot = self.fold.lock().await;
-        let Some(entry) = slot.as_ref() else { return Ok(Answer::Failed) };
-        let page = entry.fold().page(before, request.limit);
+        let page = {
+            let slot = self.fold.lock().await;
+            let Some(entry) = slot.as_ref() else { return Ok(Answer::Failed.into()) };
+            entry.fold().page(before, request.limit)
+        };
         let oldest = page.rows.first().map(|(seq, _)| encode_seq(*seq));
         let next = oldest.filter(|_| page.more);
-        SourcePage::from_log(page.rows, next).map(Answer::Page)
+        let bytes = page.rows.iter().map(|(_, record)| record.text().len()).sum();
+        let page = off_the_workers(bytes, || SourcePage::from_log(page.rows, next)).await?;
+        Ok(Fetched { answer: Answer::Page(page), bytes, room: None })
     }
 
-    async fn message(&self, id: &str) -> Result<Text, MessageError> {
+    async fn message(&self, id: &str) -> Result<Whole, MessageError> {
         let slot = self.fold.lock().await;
         let entry = slot.as_ref().ok_or(MessageError::Upstream)?;
         let record = entry.fold().record(id).ok_or(MessageError::NotFound)?;
-        Ok(record.text().clone())
+        Ok(Whole { text: record.text().clone(), room: None })
+    }
+
+    async fn diffs(&self, message: &str) -> Result<Whole, MessageError> {
+        let none = || Whole { text: Text::from("[]"), room: None };
+        let message = match self.message(message).await {
+            Err(MessageError::NotFound) => return Ok(none()),
+            message => message?.text,
+        };
+        let record = Json::parse(&message).map_err(|_| MessageError::Internal)?;
+        let diffs = record.path(&["info", "summary", "diffs"]);
+        let diffs = diffs.filter(|diffs| diffs.kind() == Kind::Array);
+        let text = diffs.map(|diffs| message.slice_of(diffs.text()));
+        Ok(text.map_or_else(none, |text| Whole { text, room: None }))
     }
 }

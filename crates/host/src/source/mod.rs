@@ -4,19 +4,47 @@
 //! server ([`opencode`]). Either answers one request for rows at a time, where what to ask for
 //! is the scan's business, and for one message by its id.
 
+mod flights;
 mod folds;
 mod log;
 mod opencode;
 
-use std::fmt::Debug;
+use std::{fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 use turnkeep_log::Text;
 use turnkeep_turns::{Answer, MessageError, PageRequest, SourceKind, TurnPageError};
 
+use crate::upstream::Room;
+
 pub(crate) use folds::{FoldLimits, Glimpse};
 pub(crate) use log::{LogError, LogSource};
-pub(crate) use opencode::OpenCodeSession;
+pub(crate) use opencode::OpenCodeSource;
+
+/// An answer, and what it costs to hold it.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetched {
+    pub(crate) answer: Answer,
+    /// How many bytes there are to look through.
+    pub(crate) bytes: usize,
+    /// To be dropped after the answer.
+    pub(crate) room: Option<Arc<Room>>,
+}
+
+impl From<Answer> for Fetched {
+    /// An answer of a few bytes.
+    fn from(answer: Answer) -> Self {
+        Self { answer, bytes: 0, room: None }
+    }
+}
+
+/// A JSON text that is read whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Whole {
+    pub(crate) text: Text,
+    /// To be dropped after the text.
+    pub(crate) room: Option<Arc<Room>>,
+}
 
 /// One session, as rows to be read in pages.
 #[async_trait]
@@ -31,14 +59,22 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// # Errors
     ///
     /// Only for rows that no scan could go on from; every other outcome is an [`Answer`].
-    async fn page(&self, request: &PageRequest) -> Result<Answer, TurnPageError>;
+    async fn page(&self, request: &PageRequest) -> Result<Fetched, TurnPageError>;
 
     /// Asks for one message whole: the JSON text of it, which need not be a message yet.
     ///
     /// # Errors
     ///
     /// There is no such message or no such session, or the source fails.
-    async fn message(&self, id: &str) -> Result<Text, MessageError>;
+    async fn message(&self, id: &str) -> Result<Whole, MessageError>;
+
+    /// Asks for the diffs of the files that one message changed: the JSON text of them, an array
+    /// if all is well. A message that is not there changed none.
+    ///
+    /// # Errors
+    ///
+    /// There is no such session, or the source fails.
+    async fn diffs(&self, message: &str) -> Result<Whole, MessageError>;
 }
 
 /// A fixed name for logs and listings.

@@ -1,15 +1,20 @@
 //! Sessions behind an OpenCode server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use turnkeep_log::Text;
 use turnkeep_turns::{
     Answer, MessageError, PageRequest, Purpose, SourceKind, SourcePage, TurnPageError,
 };
 
-use super::Source;
-use crate::upstream::{Reply, Trouble, Upstream};
+use super::{
+    Fetched, Source, Whole,
+    flights::{Flights, Moment},
+};
+use crate::{
+    blocking::off_the_workers,
+    upstream::{Reply, Trouble, Upstream},
+};
 
 /// A page larger than this is asked for again in smaller pieces.
 const MAX_PAGE_BYTES: usize = 64 << 20;
@@ -17,23 +22,92 @@ const MAX_PAGE_BYTES: usize = 64 << 20;
 /// One message, or one history, larger than this is not read.
 const MAX_SINGLE_BYTES: usize = 512 << 20;
 
-/// One session of the upstream.
+/// An OpenCode server, read as records.
 #[derive(Debug)]
-pub(crate) struct OpenCodeSession {
-    upstream: Arc<Upstream>,
-    id: String,
-    directory: Option<String>,
+pub(crate) struct OpenCodeSource {
+    upstream: Upstream,
+    pages: Flights<Result<Fetched, TurnPageError>>,
+    /// What is read whole: messages, and what they changed.
+    wholes: Flights<Result<Reply, Trouble>>,
 }
 
-impl OpenCodeSession {
+impl OpenCodeSource {
+    /// Reads sessions of this server.
+    pub(crate) fn new(upstream: Upstream) -> Self {
+        Self { upstream, pages: Flights::default(), wholes: Flights::default() }
+    }
+
+    /// The server itself.
+    pub(crate) fn upstream(&self) -> &Upstream {
+        &self.upstream
+    }
+
     /// The session of this id. `directory` goes along as the client named it, but for symbolic
     /// links: the server knows directories by their real paths.
-    pub(crate) async fn new(upstream: Arc<Upstream>, id: String, directory: Option<&str>) -> Self {
+    pub(crate) async fn session(
+        self: Arc<Self>,
+        id: String,
+        directory: Option<&str>,
+    ) -> OpenCodeSession {
         let directory = match directory {
             Some(directory) => Some(real_path(directory).await),
             None => None,
         };
-        Self { upstream, id, directory }
+        let reader = Reader { source: self, id, directory };
+        OpenCodeSession { reader, last_read: Mutex::default() }
+    }
+}
+
+/// One session of the server, as one request sees it.
+#[derive(Debug)]
+pub(crate) struct OpenCodeSession {
+    reader: Reader,
+    /// When the last page that was read for the request had been read.
+    last_read: Mutex<Moment>,
+}
+
+/// What reads it.
+#[derive(Clone, Debug)]
+struct Reader {
+    source: Arc<OpenCodeSource>,
+    id: String,
+    directory: Option<String>,
+}
+
+impl Reader {
+    /// Reads a page, and parses it.
+    async fn read_page(self, request: PageRequest) -> Result<Fetched, TurnPageError> {
+        let read = match request.purpose {
+            Purpose::Identify => self.history().await.map(|reply| (reply, None)),
+            Purpose::Scan | Purpose::Probe | Purpose::Narrow => match self.messages(&request).await
+            {
+                Ok(reply) => {
+                    let bytes = reply.body.len();
+                    // The room goes along: the work ends although its reader may have left.
+                    let parse = move || {
+                        let page = SourcePage::from_opencode(&reply.body, reply.next.clone());
+                        (reply, page)
+                    };
+                    match off_the_workers(bytes, parse).await {
+                        (reply, Ok(page)) => Ok((reply, Some(page))),
+                        (_, Err(TurnPageError::MissingId)) => return Err(TurnPageError::MissingId),
+                        (_, Err(_)) => Err(Trouble::Unexpected),
+                    }
+                }
+                Err(trouble) => Err(trouble),
+            },
+        };
+        Ok(match read {
+            Ok((Reply { body, room, .. }, page)) => {
+                let bytes = body.len();
+                let answer = page.map_or(Answer::History(body), Answer::Page);
+                Fetched { answer, bytes, room: Some(room) }
+            }
+            Err(trouble) => {
+                tracing::warn!(session = ?self.id, trouble = trouble.label(), "upstream");
+                Fetched::from(answer(trouble))
+            }
+        })
     }
 
     async fn messages(&self, request: &PageRequest) -> Result<Reply, Trouble> {
@@ -47,13 +121,49 @@ impl OpenCodeSession {
         .filter_map(|(key, value)| value.map(|value| (key, value)))
         .collect();
         let max_bytes = if request.limit > 1 { MAX_PAGE_BYTES } else { MAX_SINGLE_BYTES };
-        self.upstream.get(&["session", &self.id, "message"], &query, max_bytes).await
+        self.source.upstream.get(&["session", &self.id, "message"], &query, max_bytes).await
     }
 
     /// Every event of the session. Events of sessions that are not named come as well.
     async fn history(&self) -> Result<Reply, Trouble> {
         let from_the_start = serde_json::json!({ &self.id: 0 }).to_string();
-        self.upstream.query(&["sync", "history"], from_the_start, MAX_SINGLE_BYTES).await
+        self.source.upstream.query(&["sync", "history"], from_the_start, MAX_SINGLE_BYTES).await
+    }
+}
+
+impl OpenCodeSession {
+    /// Reads one thing whole: what a message is, or what it changed.
+    async fn whole(
+        &self,
+        segments: Vec<String>,
+        message: Option<&str>,
+    ) -> Result<Whole, MessageError> {
+        let query: Vec<_> =
+            [("directory", self.reader.directory.as_deref()), ("messageID", message)]
+                .into_iter()
+                .filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned())))
+                .collect();
+        // Debug text is unambiguous, whatever the ids hold.
+        let key = format!("{segments:?} {query:?}");
+        let source = Arc::clone(&self.reader.source);
+        let read = || async move {
+            let segments: Vec<_> = segments.iter().map(String::as_str).collect();
+            let query: Vec<_> =
+                query.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            source.upstream.get(&segments, &query, MAX_SINGLE_BYTES).await
+        };
+        let (reply, _) = self.reader.source.wholes.join(key, Moment::default(), read).await;
+        reply.map(|Reply { body, room, .. }| Whole { text: body, room: Some(room) }).map_err(
+            |trouble| {
+                tracing::warn!(session = ?self.reader.id, trouble = trouble.label(), "upstream");
+                match trouble {
+                    Trouble::NotFound => MessageError::SessionNotFound,
+                    Trouble::MessageNotFound => MessageError::NotFound,
+                    Trouble::Unavailable => MessageError::Unavailable,
+                    _ => MessageError::Upstream,
+                }
+            },
+        )
     }
 }
 
@@ -63,43 +173,31 @@ impl Source for OpenCodeSession {
         SourceKind::OpenCode
     }
 
-    async fn page(&self, request: &PageRequest) -> Result<Answer, TurnPageError> {
-        let reply = match request.purpose {
-            Purpose::Identify => self.history().await.map(|reply| Answer::History(reply.body)),
-            Purpose::Scan | Purpose::Probe | Purpose::Narrow => {
-                match self.messages(request).await {
-                    Ok(reply) => match SourcePage::from_opencode(&reply.body, reply.next) {
-                        Ok(page) => Ok(Answer::Page(page)),
-                        Err(TurnPageError::MissingId) => return Err(TurnPageError::MissingId),
-                        Err(_) => Err(Trouble::Unexpected),
-                    },
-                    Err(trouble) => Err(trouble),
-                }
-            }
-        };
-        Ok(reply.unwrap_or_else(|trouble| {
-            tracing::warn!(session = ?self.id, trouble = trouble.label(), "upstream");
-            answer(trouble)
-        }))
+    async fn page(&self, request: &PageRequest) -> Result<Fetched, TurnPageError> {
+        // Debug text is unambiguous, whatever the ids hold.
+        let key = format!("{:?} {:?} {request:?}", self.reader.id, self.reader.directory);
+        let floor = *self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || self.reader.clone().read_page(request.clone());
+        let (page, ended) = self.reader.source.pages.join(key, floor, read).await;
+        *self.last_read.lock().unwrap_or_else(PoisonError::into_inner) = ended;
+        page
     }
 
-    async fn message(&self, id: &str) -> Result<Text, MessageError> {
+    async fn message(&self, id: &str) -> Result<Whole, MessageError> {
         // No message has such an id, and no URL can have it as a segment.
         if id == "." || id == ".." {
             return Err(MessageError::NotFound);
         }
-        let query: Vec<_> =
-            self.directory.as_deref().map(|path| ("directory", path)).into_iter().collect();
-        let segments = ["session", &self.id, "message", id];
-        let reply = self.upstream.get(&segments, &query, MAX_SINGLE_BYTES).await;
-        reply.map(|reply| reply.body).map_err(|trouble| {
-            tracing::warn!(session = ?self.id, trouble = trouble.label(), "upstream");
-            match trouble {
-                Trouble::NotFound => MessageError::SessionNotFound,
-                Trouble::MessageNotFound => MessageError::NotFound,
-                Trouble::Unavailable => MessageError::Unavailable,
-                _ => MessageError::Upstream,
-            }
+        let segments = ["session", &self.reader.id, "message", id].map(str::to_owned);
+        self.whole(segments.into(), None).await
+    }
+
+    async fn diffs(&self, message: &str) -> Result<Whole, MessageError> {
+        let segments = ["session", &self.reader.id, "diff"].map(str::to_owned);
+        // That route has one body for everything that it does not know: an empty list.
+        self.whole(segments.into(), Some(message)).await.map_err(|error| match error {
+            MessageError::NotFound | MessageError::SessionNotFound => MessageError::Upstream,
+            error => error,
         })
     }
 }

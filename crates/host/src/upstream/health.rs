@@ -33,7 +33,7 @@ pub enum UpstreamHealth {
 ///
 /// `io` when no HTTP client can be set up.
 pub async fn check_upstream(options: UpstreamOptions) -> Result<UpstreamHealth, HostError> {
-    let upstream = Upstream::new(options)?;
+    let upstream = Upstream::new(options, MAX_PROBE_BYTES)?;
     let ask = Ask { url: upstream.options.url(&["global", "health"]), json: None };
     let asking = async {
         let response = match upstream.request(&ask).await {
@@ -41,7 +41,7 @@ pub async fn check_upstream(options: UpstreamOptions) -> Result<UpstreamHealth, 
             Err(Unsent::Refused) => return UpstreamHealth::Unavailable,
             Err(Unsent::Broken) => return UpstreamHealth::NotOpenCode,
         };
-        match reply::read(response, MAX_PROBE_BYTES).await {
+        match reply::read(response, MAX_PROBE_BYTES, &upstream.rooms).await {
             Ok(reply) => health(&reply.body),
             Err(Trouble::LoginRefused) => UpstreamHealth::LoginRefused,
             Err(Trouble::Unavailable) => UpstreamHealth::Unavailable,

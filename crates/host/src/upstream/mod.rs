@@ -7,6 +7,7 @@ mod health;
 mod options;
 mod readiness;
 mod reply;
+mod room;
 mod sessions;
 
 use reqwest::{Client, StatusCode, Url, header, redirect};
@@ -15,6 +16,8 @@ pub use health::{UpstreamHealth, check_upstream};
 pub use options::{UpstreamAddressError, UpstreamOptions};
 use readiness::{NotReady, PROBE_DEADLINE, Probe, Readiness};
 pub(crate) use reply::{Reply, Trouble};
+pub(crate) use room::Room;
+use room::Rooms;
 use sessions::Told;
 pub(crate) use sessions::UpstreamSession;
 
@@ -28,6 +31,7 @@ pub(crate) struct Upstream {
     client: Client,
     readiness: Readiness,
     told: Told,
+    rooms: Rooms,
 }
 
 /// One request, so that it can be sent again.
@@ -47,15 +51,22 @@ enum Unsent {
 }
 
 impl Upstream {
-    /// A client of the server that `options` names. Nothing is sent yet.
-    pub(crate) fn new(options: UpstreamOptions) -> Result<Self, reqwest::Error> {
+    /// A client of the server that `options` names, which holds bodies of at most `body_bytes` in
+    /// all. Nothing is sent yet.
+    pub(crate) fn new(options: UpstreamOptions, body_bytes: usize) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())
             .http1_only()
             .referer(false)
             .build()?;
-        Ok(Self { options, client, readiness: Readiness::default(), told: Told::default() })
+        Ok(Self {
+            options,
+            client,
+            readiness: Readiness::default(),
+            told: Told::default(),
+            rooms: Rooms::new(body_bytes),
+        })
     }
 
     /// Reads the resource at these path segments, of at most `max_bytes`.
@@ -87,7 +98,7 @@ impl Upstream {
 
     async fn read(&self, ask: Ask, max_bytes: usize) -> Result<Reply, Trouble> {
         let response = self.send(&ask).await?;
-        let reply = reply::read(response, max_bytes).await;
+        let reply = reply::read(response, max_bytes, &self.rooms).await;
         if matches!(reply, Err(Trouble::Unavailable | Trouble::Broken)) {
             self.readiness.lose();
         }
@@ -122,7 +133,7 @@ impl Upstream {
                 return Probe::Refused;
             }
             // Read to the end, so that the connection can be used again.
-            let _ = reply::read(response, MAX_PROBE_BYTES).await;
+            let _ = reply::read(response, MAX_PROBE_BYTES, &self.rooms).await;
             Probe::Answered
         };
         tokio::time::timeout(PROBE_DEADLINE, probing).await.unwrap_or(Probe::Silent)

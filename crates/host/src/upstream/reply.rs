@@ -1,10 +1,15 @@
 //! What an answer of the upstream means.
 
+use std::sync::Arc;
+
 use reqwest::{Response, StatusCode, header};
 use turnkeep_log::{
     Text,
     json::{Json, JsonStr},
 };
+
+use super::room::{Room, Rooms};
+use crate::blocking::off_the_workers;
 
 /// The header that says where the next page starts.
 const NEXT_CURSOR: &str = "x-next-cursor";
@@ -13,12 +18,14 @@ const NEXT_CURSOR: &str = "x-next-cursor";
 const MAX_ANNOUNCED_BYTES: usize = 16 << 20;
 
 /// A good answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reply {
     /// The body: JSON, as far as the headers say.
     pub(crate) body: Text,
     /// Where the next page starts.
     pub(crate) next: Option<String>,
+    /// The room that the body takes, to be held as long as the body or a slice of it is.
+    pub(crate) room: Arc<Room>,
 }
 
 /// Why there is no good answer.
@@ -61,11 +68,15 @@ impl Trouble {
     }
 }
 
-/// Reads an answer of at most `max_bytes`.
+/// Reads an answer of at most `max_bytes`, once there is room for it.
 ///
 /// A server that does not know a path answers 200 with its web app, so a body counts only when it
 /// is said to be JSON.
-pub(super) async fn read(response: Response, max_bytes: usize) -> Result<Reply, Trouble> {
+pub(super) async fn read(
+    response: Response,
+    max_bytes: usize,
+    rooms: &Rooms,
+) -> Result<Reply, Trouble> {
     let status = response.status();
     let headers = response.headers();
     let next = headers.get(NEXT_CURSOR).and_then(|next| next.to_str().ok());
@@ -78,27 +89,35 @@ pub(super) async fn read(response: Response, max_bytes: usize) -> Result<Reply, 
         _ if !is_plain_json => return Err(Trouble::Unexpected),
         _ => {}
     }
-    let body = text(body(response, max_bytes).await?);
+    let (bytes, room) = body(response, max_bytes.min(rooms.largest()), rooms).await?;
+    // The room goes along: the work ends although its reader may have left.
+    let (body, room) = off_the_workers(bytes.len(), move || (text(bytes), room)).await;
     match status {
-        StatusCode::OK => Ok(Reply { body, next }),
+        StatusCode::OK => Ok(Reply { body, next, room: Arc::new(room) }),
         refused => Err(refusal(refused, &body)),
     }
 }
 
-async fn body(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, Trouble> {
-    let announced = response.content_length().unwrap_or_default();
-    let announced = usize::try_from(announced).unwrap_or(usize::MAX);
-    if announced > max_bytes {
+async fn body(
+    mut response: Response,
+    max_bytes: usize,
+    rooms: &Rooms,
+) -> Result<(Vec<u8>, Room), Trouble> {
+    let announced = response.content_length();
+    let announced = announced.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    if announced.is_some_and(|bytes| bytes > max_bytes) {
         return Err(Trouble::Oversized);
     }
-    let mut body = Vec::with_capacity(announced.min(MAX_ANNOUNCED_BYTES));
+    let mut room = rooms.take(announced.unwrap_or(max_bytes)).await;
+    let mut body = Vec::with_capacity(announced.unwrap_or_default().min(MAX_ANNOUNCED_BYTES));
     while let Some(chunk) = response.chunk().await.map_err(|_| Trouble::Broken)? {
         if body.len() + chunk.len() > max_bytes {
             return Err(Trouble::Oversized);
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(body)
+    room.shrink_to(body.len());
+    Ok((body, room))
 }
 
 /// The bytes as text: a byte order mark is dropped, and what is not UTF-8 becomes U+FFFD.

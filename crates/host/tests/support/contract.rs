@@ -1,41 +1,322 @@
-//! What clients demand of a turn page, as they check it: a page that breaks one of these rules is
+//! What clients demand of the host, as they check it: an answer that breaks one of these rules is
 //! thrown away by them, without another try.
+//!
+//! [`check`] sees every answer that a test gets; [`super::host::RunningHost`] lets none past it.
 
-use serde_json::Value;
+use reqwest::{Url, header::HeaderMap};
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
 
-/// Checks a turn page as a client would that asked for this many turns, on from this cursor.
+/// What was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    pub method: &'a str,
+    /// Path and query, still escaped.
+    pub target: &'a str,
+}
+
+/// What came back, its body decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    pub status: u16,
+    pub headers: &'a HeaderMap,
+    pub body: &'a [u8],
+}
+
+impl Told<'_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().expect("headers are ASCII"))
+    }
+}
+
+/// Checks an answer as the clients of its route do.
 #[track_caller]
-pub fn check_turn_page(body: &str, turns: usize, before: Option<&str>) -> Value {
-    let page: Value = serde_json::from_str(body).expect("a turn page is JSON");
-    assert_ne!(page["partial"], true, "a turn page is never partial");
-    let records = page["records"].as_array().expect("records are an array");
-    for record in records {
-        let info = record["info"].as_object().expect("info is an object");
-        let id = info.get("id").and_then(Value::as_str).expect("info.id is a string");
-        assert!(!id.is_empty(), "info.id is not empty");
-        assert!(record.get("parts").is_none_or(Value::is_array), "parts are an array");
+pub fn check(asked: Asked<'_>, told: Told<'_>) {
+    let target = Target::of(asked.target);
+    let is_empty = asked.method == "HEAD" || matches!(told.status, 204 | 304);
+    if is_empty {
+        assert!(told.body.is_empty(), "a {} to a {} has no body", told.status, asked.method);
+        assert!(
+            asked.method == "HEAD" || told.header("content-type").is_none(),
+            "what is not there has no type"
+        );
+        return;
     }
-    let count = page["turnCount"].as_u64().expect("turnCount is a natural number");
-    assert!(count <= turns as u64, "no more turns than asked for");
-    let complete = page["complete"].as_bool().expect("complete is a boolean");
-    match &page["cursor"] {
-        Value::Null => assert!(complete, "an open page has a cursor"),
-        Value::String(cursor) => {
-            assert!(!complete, "a complete page has no cursor");
-            assert!(!cursor.is_empty(), "a cursor is not empty");
-            assert!(!records.is_empty(), "an open page has records");
-            assert_ne!(Some(cursor.as_str()), before, "a cursor leads on");
+    let is_json = told.header("content-type").is_some_and(|media| media.contains("json"));
+    if !is_json {
+        assert!(!target.is_api(), "everything under /api answers with JSON");
+        return;
+    }
+    assert_eq!(told.header("content-type"), Some("application/json; charset=utf-8"));
+    let body = std::str::from_utf8(told.body).expect("JSON is UTF-8");
+    let json: Value = serde_json::from_str(body).expect("a JSON body is JSON");
+    let object = json.as_object().expect("a JSON body is an object");
+    if told.status >= 400 {
+        return check_error(object);
+    }
+    assert_eq!(told.status, 200, "JSON comes with success or an error");
+    assert_eq!(object.get("error"), None, "a success is no error");
+    match target.segments().as_slice() {
+        ["api", "openchamber", "sessions", _, "messages"] => target.check_turn_page(object),
+        ["api", "openchamber", "sessions", _, "messages", "reconcile"] => {
+            target.check_reconcile(object, body);
         }
-        other => panic!("a cursor is a string or null, not {other}"),
+        ["api", "openchamber", "sessions", _, "changes"] => target.check_changes(object),
+        ["api", "session", _, "message", _] => target.check_message(object),
+        ["api", "turnkeep", "sessions"] => check_list(object),
+        ["api", "turnkeep", "sessions", _] => check_session(object),
+        ["health"] => return assert_eq!(body, r#"{"status":"ok"}"#),
+        _ => panic!("no client knows what {} answers with", asked.target),
     }
-    assert_eq!(page["partsProjection"], "slim-v1");
-    let keys: Vec<_> = page.as_object().expect("a page is an object").keys().collect();
-    assert_eq!(keys, ["records", "turnCount", "cursor", "complete", "partsProjection"]);
-    page
+    let tag = told.header("etag").expect("what can be held has a tag");
+    let length = format!("W/\"{:x}-", body.len());
+    assert!(tag.starts_with(&length) && tag.len() == length.len() + 28, "{tag}");
+}
+
+/// The records of a page as they are spelled.
+#[derive(Deserialize)]
+struct Raw<'a> {
+    #[serde(borrow)]
+    records: Vec<&'a RawValue>,
+}
+
+/// A target, its path in lower case and its query decoded.
+struct Target {
+    url: Url,
+    path: String,
+}
+
+impl Target {
+    fn of(target: &str) -> Self {
+        let url = Url::parse(&format!("http://host{target}")).expect("a target is part of a URL");
+        let path = url.path().to_ascii_lowercase();
+        Self { url, path }
+    }
+
+    fn segments(&self) -> Vec<&str> {
+        let path = self.path.strip_prefix('/').unwrap_or(&self.path);
+        path.strip_suffix('/').unwrap_or(path).split('/').collect()
+    }
+
+    fn is_api(&self) -> bool {
+        self.segments().first() == Some(&"api")
+    }
+
+    /// The value of a parameter that is there once.
+    fn parameter(&self, name: &str) -> Option<String> {
+        let mut values = self.url.query_pairs().filter(|(key, _)| key == name);
+        let value = values.next().map(|(_, value)| value.into_owned());
+        value.filter(|_| values.next().is_none())
+    }
+
+    fn wants_reasoning(&self) -> bool {
+        let first = self.url.query_pairs().find(|(key, _)| key == "includeReasoning");
+        first.is_none_or(|(_, value)| value != "false")
+    }
+
+    fn check_turn_page(&self, page: &Map<String, Value>) {
+        has_keys(page, &["records", "turnCount", "cursor", "complete", "partsProjection"]);
+        assert_ne!(page.get("partial"), Some(&Value::Bool(true)), "a page is never partial");
+        let records = self.check_records(&page["records"]);
+        for record in records {
+            check_slim(record);
+        }
+        let wanted = self.parameter("turns").map_or(3, |turns| turns.trim().parse().unwrap());
+        let count = page["turnCount"].as_u64().expect("turnCount is a natural number");
+        assert!(count <= wanted, "no more turns than asked for");
+        let complete = page["complete"].as_bool().expect("complete is a boolean");
+        match &page["cursor"] {
+            Value::Null => assert!(complete, "an open page has a cursor"),
+            Value::String(cursor) => {
+                assert!(!complete, "a complete page has no cursor");
+                assert!(!cursor.is_empty(), "a cursor is not empty");
+                assert!(!records.is_empty(), "an open page has records");
+                assert_ne!(Some(cursor), self.parameter("before").as_ref(), "a cursor leads on");
+            }
+            other => panic!("a cursor is a string or null, not {other}"),
+        }
+        assert_eq!(page["partsProjection"], "slim-v1");
+    }
+
+    fn check_reconcile(&self, page: &Map<String, Value>, body: &str) {
+        has_keys(
+            page,
+            &[
+                "records",
+                "anchorFound",
+                "capturedHeadMessageID",
+                "latestHeadMessageID",
+                "continuation",
+                "complete",
+                "resetRequired",
+                "scannedRecords",
+                "responseBytes",
+            ],
+        );
+        let records = self.check_records(&page["records"]);
+        let complete = page["complete"].as_bool().expect("complete is a boolean");
+        let reset = page["resetRequired"].as_bool().expect("resetRequired is a boolean");
+        let found = page["anchorFound"].as_bool().expect("anchorFound is a boolean");
+        match &page["continuation"] {
+            Value::Null => assert!(complete, "an open round has a continuation"),
+            Value::String(next) => {
+                assert!(!complete && !reset, "what has ended has no continuation");
+                assert!(!next.is_empty(), "a continuation is not empty");
+                assert_ne!(Some(next), self.parameter("continuation").as_ref(), "it leads on");
+                assert!(!records.is_empty(), "an open round makes progress");
+            }
+            other => panic!("a continuation is a string or null, not {other}"),
+        }
+        let heads = ["capturedHeadMessageID", "latestHeadMessageID"].map(|key| match &page[key] {
+            Value::Null => None,
+            Value::String(id) if !id.is_empty() => Some(id),
+            other => panic!("{key} is an id or null, not {other}"),
+        });
+        if reset {
+            assert!(complete && !found, "a reset ends a round whose anchor is not there");
+            assert!(records.is_empty(), "what is to be dropped is not sent first");
+        } else {
+            assert!(heads.iter().all(Option::is_some), "what has a gap has a head");
+            assert!(!complete || found, "a round ends with its anchor");
+        }
+        if let (Some(anchor), true) = (self.parameter("anchor"), complete && !reset) {
+            assert_eq!(id_of(&records[0]), anchor, "a gap starts with its anchor");
+        }
+        let scanned = page["scannedRecords"].as_u64().expect("scannedRecords is a natural number");
+        assert!(reset || scanned >= records.len() as u64, "what is sent was scanned");
+        let raw: Raw<'_> = serde_json::from_str(body).unwrap();
+        let bytes: usize = raw.records.iter().map(|record| record.get().len()).sum();
+        assert_eq!(page["responseBytes"], bytes, "responseBytes are those of the records");
+    }
+
+    fn check_message(&self, message: &Map<String, Value>) {
+        let info = message.get("info").and_then(Value::as_object).unwrap_or(message);
+        check_summary(info);
+        if let Some(parts) = message.get("parts").and_then(Value::as_array) {
+            self.check_reasoning(parts);
+        }
+    }
+
+    fn check_changes(&self, changes: &Map<String, Value>) {
+        if self.parameter("file").is_some_and(|file| !file.is_empty()) {
+            has_keys(changes, &["diff"]);
+            let file = changes["diff"]["file"].as_str();
+            assert_eq!(file, self.parameter("file").as_deref(), "the diff of the file asked for");
+            return;
+        }
+        has_keys(changes, &["files"]);
+        for file in changes["files"].as_array().expect("files are an array") {
+            let file = file.as_object().expect("a file is an object");
+            let status = file.contains_key("status");
+            let keys: &[&str] = if status {
+                &["file", "status", "additions", "deletions"]
+            } else {
+                &["file", "additions", "deletions"]
+            };
+            has_keys(file, keys);
+            assert!(file["file"].as_str().is_some_and(|path| !path.is_empty()), "{file:?}");
+            assert!(!status || file["status"].is_string(), "{file:?}");
+            assert!(file["additions"].is_number() && file["deletions"].is_number(), "{file:?}");
+        }
+    }
+
+    fn check_records<'a>(&self, records: &'a Value) -> &'a [Value] {
+        let records = records.as_array().expect("records are an array");
+        let mut ids: Vec<&str> = Vec::new();
+        for record in records {
+            let info = record["info"].as_object().expect("info is an object");
+            let id = info.get("id").and_then(Value::as_str).expect("info.id is a string");
+            assert!(!id.is_empty(), "info.id is not empty");
+            assert!(record.get("parts").is_none_or(Value::is_array), "parts are an array");
+            check_summary(info);
+            self.check_reasoning(parts_of(record));
+            ids.push(id);
+        }
+        ids.sort_unstable();
+        let sent = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), sent, "no record comes twice");
+        records
+    }
+
+    fn check_reasoning(&self, parts: &[Value]) {
+        if !self.wants_reasoning() {
+            assert!(parts.iter().all(|part| part["type"] != "reasoning"), "it was not wanted");
+        }
+    }
+}
+
+fn parts_of(record: &Value) -> &[Value] {
+    record.get("parts").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn id_of(record: &Value) -> &str {
+    record["info"]["id"].as_str().expect("info.id is a string")
+}
+
+fn has_keys(object: &Map<String, Value>, expected: &[&str]) {
+    let keys: Vec<_> = object.keys().collect();
+    assert_eq!(keys, expected, "these keys in this order");
+}
+
+/// An error says what is wrong, and nothing of what the upstream or a log said.
+fn check_error(error: &Map<String, Value>) {
+    let text = error.get("error").and_then(Value::as_str).expect("an error has a text");
+    assert!(!text.is_empty() && text.len() < 200, "{text}");
+    for (key, value) in error {
+        assert!(["error", "code", "session"].contains(&key.as_str()), "{key} in an error");
+        assert!(value.is_string(), "{key} of an error is a string");
+    }
+}
+
+/// Diffs leave without their patches, counted.
+fn check_summary(info: &Map<String, Value>) {
+    let Some(summary) = info.get("summary").and_then(Value::as_object) else { return };
+    let Some(diffs) = summary.get("diffs") else { return };
+    let diffs = diffs.as_array().expect("diffs are an array");
+    for diff in diffs {
+        for key in diff.as_object().expect("a diff is an object").keys() {
+            let known = ["file", "status", "additions", "deletions"];
+            assert!(known.contains(&key.as_str()), "{key} in a reduced diff");
+        }
+    }
+    assert_eq!(summary["diffCount"], diffs.len());
+    assert_eq!(summary["hasDiffs"], !diffs.is_empty());
+}
+
+/// What a turn page refers to is marked, and has nothing of what makes it large.
+fn check_slim(record: &Value) {
+    let info = &record["info"];
+    let role = info["clientRole"].as_str().or(info["role"].as_str());
+    for part in parts_of(record) {
+        let heavy: &[&str] = match part["type"].as_str() {
+            Some("file") => &["url", "source", "metadata"],
+            Some("tool") if role != Some("user") => &["output", "error", "attachments"],
+            Some("reasoning") if role != Some("user") => &["text"],
+            _ => continue,
+        };
+        assert_eq!(part["slim"], true, "{part}");
+        let state = if part["type"] == "tool" { &part["state"] } else { part };
+        for key in heavy {
+            assert!(state.get(*key).is_none(), "{key} in a slim {}", part["type"]);
+        }
+    }
+}
+
+fn check_list(list: &Map<String, Value>) {
+    assert!(list["cursor"].is_null() || list["cursor"].as_str().is_some_and(|it| !it.is_empty()));
+    for session in list["sessions"].as_array().expect("sessions are an array") {
+        check_session(session.as_object().expect("a session is an object"));
+    }
+}
+
+fn check_session(session: &Map<String, Value>) {
+    assert!(session["id"].as_str().is_some_and(|id| !id.is_empty()), "{session:?}");
+    assert!(session["source"].is_string() && session["state"].is_string(), "{session:?}");
 }
 
 /// The ids of a page's records, old to new.
 pub fn ids(page: &Value) -> Vec<String> {
     let records = page["records"].as_array().expect("records are an array");
-    records.iter().map(|record| record["info"]["id"].as_str().unwrap().to_owned()).collect()
+    records.iter().map(|record| id_of(record).to_owned()).collect()
 }

@@ -1,29 +1,52 @@
 //! A host on a free port, and a client of it.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{io::Read as _, net::SocketAddr, ops::Deref, sync::Arc, time::Duration};
 
-use reqwest::{Response, header::HeaderMap};
+use flate2::read::GzDecoder;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
-use tokio::{sync::oneshot, task::JoinHandle};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    sync::oneshot,
+    task::JoinHandle,
+};
 use turnkeep_host::{Host, HostOptions};
 
-use super::contract::check_turn_page;
+use super::contract::{Asked, Told, check};
+
+/// A client of a host. The host's address stays in here, so that every answer is looked at as the
+/// clients of its route do.
+#[derive(Debug)]
+pub struct Client {
+    address: SocketAddr,
+    http: reqwest::Client,
+}
 
 /// A running host; it stops when it is dropped.
 #[derive(Debug)]
 pub struct RunningHost {
-    pub address: SocketAddr,
     pub host: Arc<Host>,
-    client: reqwest::Client,
+    client: Client,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<()>,
 }
 
-/// What came back.
+/// A request to be sent.
 #[derive(Debug)]
+pub struct Asking {
+    method: String,
+    target: String,
+    request: reqwest::RequestBuilder,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
+    /// How many bytes the body has as it was sent.
+    pub sent_bytes: usize,
     pub body: String,
 }
 
@@ -41,27 +64,61 @@ impl RunningHost {
             };
             running.serve(listener, shutdown).await.unwrap();
         });
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { address, host, client, stop: Some(stop), serving }
+        Self { host, client: Client::of(address), stop: Some(stop), serving }
     }
 
-    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
-        let method = method.parse().unwrap();
-        self.client.request(method, format!("http://{}{path}", self.address))
+    /// Stops, and waits until it has stopped and nobody listens any more.
+    pub async fn stop(mut self) {
+        drop(self.stop.take());
+        (&mut self.serving).await.unwrap();
+        assert!(TcpStream::connect(self.client.address).await.is_err(), "nobody listens any more");
+    }
+}
+
+impl Deref for RunningHost {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Client {
+    /// A client of a host in another process.
+    pub fn of(address: SocketAddr) -> Self {
+        Self { address, http: reqwest::Client::builder().no_proxy().build().unwrap() }
     }
 
-    /// An answer; a turn page is checked as its clients check it.
-    pub async fn get(&self, path: &str) -> Answer {
-        let answer = Answer::of(self.request("GET", path).send().await.unwrap()).await;
-        let (resource, query) = path.split_once('?').unwrap_or((path, ""));
-        if resource.ends_with("/messages") && answer.status == 200 {
-            let parameter = |name: &str| {
-                let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-                pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
-            };
-            let turns = parameter("turns").map_or(3, |turns| turns.parse().unwrap_or(10));
-            assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
-            check_turn_page(&answer.body, turns, parameter("before"));
+    /// The host's own origin.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn request(&self, method: &str, target: &str) -> Asking {
+        let request = self.http.request(method.parse().unwrap(), self.origin() + target);
+        Asking { method: method.to_owned(), target: target.to_owned(), request }
+    }
+
+    pub async fn get(&self, target: &str) -> Answer {
+        self.request("GET", target).send().await.unwrap()
+    }
+
+    /// What comes back for these bytes before the connection is closed.
+    pub async fn raw(&self, bytes: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let _ = stream.write_all(bytes).await;
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer);
+        let _ = tokio::time::timeout(Duration::from_secs(5), read).await.expect("it is closed");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        if let Some((head, body)) = answer.split_once("\r\n\r\n")
+            && head.to_ascii_lowercase().contains("content-type: application/json")
+        {
+            let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+            let mut headers = HeaderMap::new();
+            headers.insert("content-type", "application/json; charset=utf-8".parse().unwrap());
+            let told = Told { status, headers: &headers, body: body.as_bytes() };
+            check(Asked { method: "GET", target: "/api/other" }, told);
         }
         answer
     }
@@ -97,10 +154,23 @@ impl RunningHost {
         oldest_first.flat_map(|page| page["records"].as_array().unwrap().clone()).collect()
     }
 
-    /// Stops, and waits until it has stopped.
-    pub async fn stop(mut self) {
-        drop(self.stop.take());
-        (&mut self.serving).await.unwrap();
+    /// One page of a round of reconciling, from an anchor or on from a continuation.
+    pub async fn reconcile(&self, session: &str, start: &str, text: &str) -> Value {
+        let path = format!("/api/openchamber/sessions/{session}/messages/reconcile?{start}={text}");
+        let answer = self.get(&path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        answer.json()
+    }
+
+    /// Every page of a round from an anchor, the newest first.
+    pub async fn round(&self, session: &str, anchor: &str) -> Vec<Value> {
+        let mut pages = vec![self.reconcile(session, "anchor", anchor).await];
+        while let Some(next) = pages.last().unwrap()["continuation"].as_str() {
+            assert!(pages.len() < 10_000, "a round ends");
+            let page = self.reconcile(session, "continuation", next).await;
+            pages.push(page);
+        }
+        pages
     }
 }
 
@@ -110,13 +180,39 @@ impl Drop for RunningHost {
     }
 }
 
-impl Answer {
-    pub async fn of(response: Response) -> Answer {
-        let status = response.status().as_u16();
-        let headers = response.headers().clone();
-        Answer { status, headers, body: response.text().await.unwrap() }
+impl Asking {
+    pub fn header(self, name: &str, value: &str) -> Self {
+        Self { request: self.request.header(name, value), ..self }
     }
 
+    pub fn timeout(self, within: Duration) -> Self {
+        Self { request: self.request.timeout(within), ..self }
+    }
+
+    /// Sends it, and checks what comes back as the route's clients do.
+    pub async fn send(self) -> Result<Answer, reqwest::Error> {
+        let response = self.request.send().await?;
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let sent = response.bytes().await?;
+        let encoding = headers.get("content-encoding").map(|value| value.to_str().unwrap());
+        let mut decoded = Vec::new();
+        match encoding {
+            None => decoded.extend_from_slice(&sent),
+            Some("gzip") => {
+                GzDecoder::new(&*sent).read_to_end(&mut decoded).unwrap();
+            }
+            Some("br") => brotli::BrotliDecompress(&mut &*sent, &mut decoded).unwrap(),
+            Some(other) => panic!("no client takes {other}"),
+        }
+        let asked = Asked { method: &self.method, target: &self.target };
+        check(asked, Told { status, headers: &headers, body: &decoded });
+        let body = String::from_utf8_lossy(&decoded).into_owned();
+        Ok(Answer { status, headers, sent_bytes: sent.len(), body })
+    }
+}
+
+impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }

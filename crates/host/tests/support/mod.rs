@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
+pub mod both;
 pub mod contract;
 pub mod host;
 pub mod logs;

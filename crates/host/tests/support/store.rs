@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    ops::RangeInclusive,
     path::PathBuf,
     sync::{
         Arc,
@@ -123,6 +124,11 @@ pub fn notice(id: &str, text: &str) -> (&'static str, Value) {
 
 /// A session of this many turns of a prompt, a notice and an answer each.
 pub fn turns(count: usize) -> Vec<(&'static str, Value)> {
+    turns_in(1..=count)
+}
+
+/// The same of these turns.
+pub fn turns_in(range: RangeInclusive<usize>) -> Vec<(&'static str, Value)> {
     let turn = |turn: usize| {
         let answer = json!({
             "turn": turn,
@@ -142,7 +148,7 @@ pub fn turns(count: usize) -> Vec<(&'static str, Value)> {
             ("turn/end", json!({ "turn": turn, "reason": { "kind": "completed" } })),
         ]
     };
-    (1..=count).flat_map(turn).collect()
+    range.flat_map(turn).collect()
 }
 
 /// A store that counts how often sessions are opened, or panics when it is asked for one.

@@ -3,7 +3,11 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -32,6 +36,12 @@ pub enum Act {
     Send(Vec<u8>),
     /// Send these bytes and close.
     SendAndClose(Vec<u8>),
+    /// Wait, and then send these bytes.
+    SendAfter(Duration, Vec<u8>),
+    /// Send these bytes, and then this one this often, and then these bytes: a large body.
+    SendFilled(Vec<u8>, u8, usize, Vec<u8>),
+    /// Send these bytes, say nothing more, and keep the connection.
+    SendAndStall(Vec<u8>),
     /// Say nothing, and keep the connection.
     Stall,
     /// Close without a word.
@@ -45,6 +55,7 @@ type Script = Arc<dyn Fn(&Request) -> Option<Act> + Send + Sync>;
 pub struct ScriptedUpstream {
     pub address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
+    hangups: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
 
@@ -66,13 +77,16 @@ impl ScriptedUpstream {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let script: Script = Arc::new(script);
         let seen = Arc::clone(&requests);
+        let hangups = Arc::new(AtomicUsize::new(0));
+        let hung_up = Arc::clone(&hangups);
         let accepting = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, Arc::clone(&script), Arc::clone(&seen)));
+                let (script, seen) = (Arc::clone(&script), Arc::clone(&seen));
+                connections.spawn(serve(stream, script, seen, Arc::clone(&hung_up)));
             }
         });
-        Self { address, requests, accepting }
+        Self { address, requests, hangups, accepting }
     }
 
     pub fn options(&self) -> UpstreamOptions {
@@ -83,6 +97,21 @@ impl ScriptedUpstream {
     pub fn requests(&self) -> Vec<Request> {
         let requests = self.requests.lock().unwrap();
         requests.iter().filter(|request| request.path != "/global/health").cloned().collect()
+    }
+
+    /// How many connections were closed by the other side while they were owed an answer.
+    pub fn hangups(&self) -> usize {
+        self.hangups.load(Ordering::SeqCst)
+    }
+
+    /// Waits until this many requests came, health probes left out.
+    pub async fn wait_for_requests(&self, count: usize) {
+        wait_until("the requests come", || self.requests().len() >= count).await;
+    }
+
+    /// Waits until this many connections were closed in that way.
+    pub async fn wait_for_hangups(&self, count: usize) {
+        wait_until("the connections are closed", || self.hangups() >= count).await;
     }
 
     /// How many health probes came.
@@ -104,7 +133,21 @@ impl Drop for ScriptedUpstream {
     }
 }
 
-async fn serve(mut stream: TcpStream, script: Script, seen: Arc<Mutex<Vec<Request>>>) {
+/// Waits for something that comes about by itself.
+pub async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    script: Script,
+    seen: Arc<Mutex<Vec<Request>>>,
+    hangups: Arc<AtomicUsize>,
+) {
     while let Some(request) = read(&mut stream).await {
         seen.lock().unwrap().push(request.clone());
         let act = script(&request).unwrap_or_else(|| match request.path.as_str() {
@@ -122,10 +165,50 @@ async fn serve(mut stream: TcpStream, script: Script, seen: Arc<Mutex<Vec<Reques
                 let _ = stream.shutdown().await;
                 return;
             }
-            Act::Stall => std::future::pending().await,
+            Act::SendAfter(wait, bytes) => {
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = hangup(&mut stream) => {
+                        hangups.fetch_add(1, Ordering::SeqCst);
+                        return;
+                    }
+                }
+                if stream.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+            Act::SendFilled(head, fill, count, tail) => {
+                let block = vec![fill; 1 << 20];
+                let mut left = count;
+                let mut sent = stream.write_all(&head).await;
+                while sent.is_ok() && left > 0 {
+                    let now = left.min(block.len());
+                    sent = stream.write_all(&block[..now]).await;
+                    left -= now;
+                }
+                if sent.is_err() || stream.write_all(&tail).await.is_err() {
+                    return;
+                }
+            }
+            Act::SendAndStall(bytes) => {
+                let _ = stream.write_all(&bytes).await;
+                hangup(&mut stream).await;
+                hangups.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
+            Act::Stall => {
+                hangup(&mut stream).await;
+                hangups.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
             Act::Close => return,
         }
     }
+}
+
+/// Returns when the other side closes the connection.
+async fn hangup(stream: &mut TcpStream) {
+    while stream.read_u8().await.is_ok() {}
 }
 
 /// Reads one request, its body included.

@@ -88,4 +88,12 @@ impl Fs for WithoutIndex {
     fn unlink(&self, path: &Path) -> io::Result<()> {
         self.0.unlink(path)
     }
+
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.rename_dir(from, to)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.0.remove_dir(path)
+    }
 }

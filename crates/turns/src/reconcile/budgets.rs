@@ -1,3 +1,5 @@
+use std::ops::RangeInclusive;
+
 use crate::query::strict_integer;
 
 /// How much a page may hold and a round may take.
@@ -23,6 +25,15 @@ impl Default for Budgets {
 }
 
 impl Budgets {
+    /// How many records a page may be set to hold.
+    pub const RECORDS: RangeInclusive<usize> = 1..=500;
+    /// How many bytes of records a page may be set to hold.
+    pub const PAGE_BYTES: RangeInclusive<usize> = 1024..=4 << 20;
+    /// How many pages a round may be set to take.
+    pub const PAGES: RangeInclusive<usize> = 1..=100;
+    /// How many bytes a round may be set to go through.
+    pub const TOTAL_BYTES: RangeInclusive<usize> = 1024..=1 << 30;
+
     /// The budgets that these settings give; `setting` looks one up by its name, as in the
     /// environment. What is not set, or set to anything but an integer of the right size, is as it
     /// is by default.
@@ -35,17 +46,17 @@ impl Budgets {
     /// | `OPENCHAMBER_SESSION_RECONCILE_TOTAL_BYTES` | 1024 | 1073741824 |
     #[must_use]
     pub fn configured(setting: impl Fn(&str) -> Option<String>) -> Self {
-        let size = |what: &str, least, most, default| {
+        let size = |what: &str, range: RangeInclusive<usize>, default| {
             setting(&format!("OPENCHAMBER_SESSION_RECONCILE_{what}"))
-                .and_then(|text| strict_integer(&text, least, most))
+                .and_then(|text| strict_integer(&text, *range.start(), *range.end()))
                 .unwrap_or(default)
         };
         let default = Self::default();
         Self {
-            records: size("PAGE_RECORDS", 1, 500, default.records),
-            page_bytes: size("PAGE_BYTES", 1024, 4 << 20, default.page_bytes),
-            pages: size("TOTAL_PAGES", 1, 100, default.pages),
-            total_bytes: size("TOTAL_BYTES", 1024, 1 << 30, default.total_bytes),
+            records: size("PAGE_RECORDS", Self::RECORDS, default.records),
+            page_bytes: size("PAGE_BYTES", Self::PAGE_BYTES, default.page_bytes),
+            pages: size("TOTAL_PAGES", Self::PAGES, default.pages),
+            total_bytes: size("TOTAL_BYTES", Self::TOTAL_BYTES, default.total_bytes),
         }
     }
 }

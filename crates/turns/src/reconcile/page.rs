@@ -1,5 +1,7 @@
 use turnkeep_log::json::write_str;
 
+use crate::pieces;
+
 /// A page of a round: a piece of what happened since the anchor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReconcilePage {
@@ -39,16 +41,18 @@ impl ReconcilePage {
     /// `responseBytes`, in the order that clients know.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let response_bytes = self.response_bytes();
-        let mut json = String::with_capacity(response_bytes + self.records.len() + 1024);
-        json.push_str(r#"{"records":["#);
-        for (index, record) in self.records.iter().enumerate() {
-            if index > 0 {
-                json.push(',');
-            }
-            json.push_str(record);
-        }
-        json.push_str(r#"],"anchorFound":"#);
+        pieces::body(&self.records, &self.tail())
+    }
+
+    /// The same body in pieces, for which a large record is not copied.
+    #[must_use]
+    pub fn into_pieces(self) -> Vec<String> {
+        let tail = self.tail();
+        pieces::of_body(self.records, &tail)
+    }
+
+    fn tail(&self) -> String {
+        let mut json = String::from(r#"],"anchorFound":"#);
         json.push_str(spelled(self.anchor_found));
         for (key, value) in [
             ("capturedHeadMessageID", &self.captured_head),
@@ -70,7 +74,7 @@ impl ReconcilePage {
         json.push_str(r#","scannedRecords":"#);
         json.push_str(&self.scanned_records.to_string());
         json.push_str(r#","responseBytes":"#);
-        json.push_str(&response_bytes.to_string());
+        json.push_str(&self.response_bytes().to_string());
         json.push('}');
         json
     }
