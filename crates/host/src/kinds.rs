@@ -67,6 +67,9 @@ pub const KINDS: &[Kind] = &[
     kind("forbidden_origin", 7, 403, "forbidden origin"),
     kind("method_not_allowed", 7, 405, "method not allowed"),
     kind("no_route", 7, 404, "not found"),
+    // Saving a damaged log.
+    kind("forked", 2, 409, "session log forks"),
+    kind("half_saved", 7, 500, "the session was saved in part"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.
@@ -92,8 +95,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use turnkeep_store::error::{
-        AppendError, CreateError, FlushError, ListError, OpenError, ReadError, StatError,
-        StoreError,
+        AppendError, CreateError, FlushError, ListError, OpenError, ReadError, RecoverError,
+        SalvageError, StatError, StoreError, VerifyError,
     };
     use turnkeep_turns::{MessageError, TurnPageError};
 
@@ -121,6 +124,9 @@ mod tests {
             ReadError::KINDS,
             AppendError::KINDS,
             FlushError::KINDS,
+            VerifyError::KINDS,
+            SalvageError::KINDS,
+            RecoverError::KINDS,
         ];
         for kind in enums.concat() {
             assert_eq!(of(kind).kind, kind);

@@ -9,6 +9,7 @@
 //! | [`jsonl`] | sessions as files below one directory, in the format of DSH |
 //! | `sqlite` | with the feature of this name: sessions in one SQLite database |
 //! | [`memory`] | sessions that end with the process, for tests and demonstrations |
+//! | [`verify`], [`recover`] | whether a log is intact, and saving what is left of one that is not |
 //! | [`error`] | what can go wrong, one enum per operation |
 //! | `contract` | with the feature of this name: the tests that every backend passes |
 //!
@@ -54,11 +55,13 @@ pub mod contract;
 pub mod error;
 pub mod jsonl;
 pub mod memory;
+pub mod recover;
 mod seam;
 mod segment;
 mod shell;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod verify;
 
 pub use seam::{
     Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionList,

@@ -27,7 +27,11 @@ use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 
 use crate::error::{
     AppendError, CloseError, CreateError, FlushError, FlushStoreError, ListError, OpenError,
-    ReadError, StatError,
+    ReadError, SalvageError, StatError, VerifyError,
+};
+use crate::{
+    recover::{Branch, Salvage},
+    verify::{Progress, Verification},
 };
 
 /// Session logs, by id.
@@ -90,6 +94,47 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     ///
     /// Every failure, after every handle was tried.
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError>;
+
+    /// Checks what the sessions of this store have in common, such as their database: everything
+    /// that a [verification](Self::verify) of each of them would check again.
+    ///
+    /// # Errors
+    ///
+    /// `io` when it cannot be looked at.
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError>;
+
+    /// Reads the whole of a session and says whether it is intact, and if not, what is lost.
+    ///
+    /// It needs no ownership, relies on nothing that was read or checked before, and changes
+    /// nothing. What is wrong with a session is no error: it is what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// `not_found`; `io` when there is no telling whether there is such a session.
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError>;
+
+    /// Starts reading out what can be saved of a session: the events that follow each other from
+    /// the first on, as far as they can be understood, damage between them or not.
+    ///
+    /// [`recover`](crate::recover::recover) makes a new session of them.
+    ///
+    /// # Errors
+    ///
+    /// `not_found`; `forked` when there are two ways to go on and `branch` names none;
+    /// `format_unsupported` for a log of another format, `corrupt` for one that nothing can be
+    /// saved of.
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError>;
 }
 
 /// One session, held open.

@@ -15,8 +15,12 @@ use tempfile::TempDir;
 use turnkeep_log::{Event, RecordScan, Seq, SessionHeader, SessionId, Text};
 use turnkeep_store::{
     Access, Cancel, ListQuery, SessionHandle, SessionList, SessionStat, SessionStore,
-    error::{CreateError, FlushStoreError, ListError, OpenError, StatError},
+    error::{
+        CreateError, FlushStoreError, ListError, OpenError, SalvageError, StatError, VerifyError,
+    },
     jsonl::{JsonlOptions, JsonlStore},
+    recover::{Branch, Salvage},
+    verify::{Progress, Verification},
 };
 
 /// A store in a folder of its own.
@@ -194,5 +198,28 @@ impl SessionStore for WatchedStore {
 
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         self.inner.flush(cancel).await
+    }
+
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        self.inner.verify_storage(cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        self.inner.verify(id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        self.inner.salvage(id, branch, progress, cancel).await
     }
 }

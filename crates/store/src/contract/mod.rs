@@ -53,11 +53,13 @@ mod listing;
 mod owning;
 mod reading;
 pub mod steps;
+mod verifying;
 
 use std::{future::Future, sync::Arc};
 
 pub use self::{
     appending::*, cancelling::*, closing::*, creating::*, listing::*, owning::*, reading::*,
+    verifying::*,
 };
 use crate::SessionStore;
 
@@ -140,6 +142,11 @@ macro_rules! contract_suite {
             a_cursor_of_another_kind_is_refused,
             what_is_cancelled_before_has_no_effect,
             a_waiting_append_can_be_cancelled,
+            a_stored_session_is_intact,
+            verifying_needs_no_ownership,
+            verifying_tells_every_event_that_readers_refuse,
+            recovering_keeps_what_readers_take,
+            recovering_an_intact_session_copies_it,
         }
     };
     (@tests $module:ident $backend:ty: $($test:ident,)+) => {

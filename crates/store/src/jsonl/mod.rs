@@ -10,6 +10,7 @@
 //! | `frames`, `tail`, `bytes` | finding, judging, packing and unpacking frames; the ends of damaged logs |
 //! | `root`, `discover`, `head`, `snapshot`, `list` | finding sessions; headers and states of files |
 //! | `reader` | from a file to events |
+//! | `inspect` | telling all that is wrong with a log, and reading out what is not |
 //! | `lock`, `seal`, `materialize`, `cut`, `open_log`, `writer` | owning a session, making its log, appending to it |
 //! | `store` | what it takes to be a store |
 //!
@@ -25,6 +26,7 @@ mod failure;
 pub(crate) mod frames;
 pub mod fs;
 mod head;
+mod inspect;
 mod layout;
 mod list;
 pub(crate) mod lock;

@@ -11,6 +11,7 @@ use super::{
     failure::{LogFailure, Subject},
     fs::{Fs, OpenMode, OsFs},
     head::headerless,
+    inspect,
     layout::{Encoding, SessionDir},
     list,
     lock::Lock,
@@ -22,14 +23,16 @@ use super::{
 };
 use crate::{
     error::{
-        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, StatError,
-        StoreError,
+        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, SalvageError,
+        StatError, StoreError, VerifyError,
     },
+    recover::{Branch, Feed, Salvage},
     seam::{
         Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
-    shell::{self, Core, TakenUp},
+    shell::{self, Core, Inspect, TakenUp},
+    verify::{Progress, Verification},
 };
 
 /// Sessions as files below one directory.
@@ -117,6 +120,29 @@ impl SessionStore for JsonlStore {
 
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         shell::flush(&self.shared, cancel).await
+    }
+
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        shell::verify_storage(&self.shared, cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        shell::verify(&self.shared, id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        shell::salvage(&self.shared, id, branch, progress, cancel).await
     }
 }
 
@@ -217,5 +243,28 @@ impl Core for Shared {
 
     fn list(&self, query: &ListQuery, cancel: &Cancel) -> Result<SessionList, ListError> {
         list::list(&self.root, &self.registry, query, cancel)
+    }
+}
+
+impl Inspect for Shared {
+    fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Option<Verification>, LogFailure> {
+        inspect::verify(&self.root, &self.registry, id, progress, cancel)
+    }
+
+    fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+        feed: &mut Feed,
+    ) -> Result<(), SalvageError> {
+        let request = inspect::SaveRequest { id, branch, progress, cancel };
+        inspect::save(&self.root, &self.registry, &request, feed)
     }
 }

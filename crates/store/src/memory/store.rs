@@ -7,21 +7,25 @@ use turnkeep_log::{Seq, SessionHeader, SessionId, Vocabulary};
 
 use super::{
     disk::{Disk, Stored},
+    inspect,
     log::{MemoryLog, MemoryReader},
 };
 use crate::{
     error::{
-        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, StatError,
+        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, SalvageError,
+        StatError, VerifyError,
     },
+    recover::{Branch, Feed, Salvage},
     seam::{
         Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
     shell::{
-        self, Core, ReadLog, Registry, TakenUp,
+        self, Core, Inspect, ReadLog, Registry, TakenUp,
         failure::{LogFailure, StoredLog},
         listing::{self, Found},
     },
+    verify::{Progress, Verification},
 };
 
 /// Sessions on a [`Disk`] in memory.
@@ -90,6 +94,29 @@ impl SessionStore for MemoryStore {
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         shell::flush(&self.shared, cancel).await
     }
+
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        shell::verify_storage(&self.shared, cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        shell::verify(&self.shared, id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        shell::salvage(&self.shared, id, branch, progress, cancel).await
+    }
 }
 
 impl Core for Shared {
@@ -157,5 +184,30 @@ impl Core for Shared {
             what: listing::entry(id, &stored.header, |header| stored.stat(header)),
         });
         listing::page(pending, found, query, cancel, |_, entry| Some(entry))
+    }
+}
+
+impl Inspect for Shared {
+    fn verify(
+        &self,
+        id: &SessionId,
+        _: &Progress,
+        _: &Cancel,
+    ) -> Result<Option<Verification>, LogFailure> {
+        let stored = inspect::stored(&self.disk, id);
+        Ok(stored.map(|(header, events)| inspect::verify(id, &header, &events, &self.vocabulary)))
+    }
+
+    fn salvage(
+        &self,
+        id: &SessionId,
+        _: Option<Branch>,
+        _: &Progress,
+        _: &Cancel,
+        feed: &mut Feed,
+    ) -> Result<(), SalvageError> {
+        let stored = inspect::stored(&self.disk, id);
+        let (header, events) = stored.ok_or_else(|| NotFound { id: id.clone() })?;
+        inspect::save(id, &header, events, &self.vocabulary, feed)
     }
 }

@@ -6,7 +6,8 @@ use turnkeep_log::{GateError, HeaderError, SessionHeader, SessionId, records::Pr
 
 use crate::error::{
     AlreadyExists, AlreadyOwned, AppendError, Cancelled, Corrupt, CreateError, FlushError,
-    FormatUnsupported, IoFailure, OpenError, OwnershipLost, Poisoned, ReadError, StatError,
+    FormatUnsupported, IoFailure, OpenError, OwnershipLost, Poisoned, ReadError, SalvageError,
+    StatError,
 };
 
 /// Why a log could not be found or read.
@@ -134,7 +135,7 @@ macro_rules! become_operations {
 
 become_operations! {
     LogFailure [FormatUnsupported, Corrupt, Io, Cancelled]
-    => CreateError, OpenError, StatError, ReadError, AppendError, FlushError
+    => CreateError, OpenError, StatError, ReadError, AppendError, FlushError, SalvageError
 }
 
 become_operations! {

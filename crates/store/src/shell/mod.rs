@@ -11,10 +11,12 @@
 //! | `queue`, `mutations`, `writer` | one mutation after the other; what a failed one means |
 //! | `handle` | a session held open |
 //! | `store` | the operations of a store |
+//! | `inspect` | verifying, and saving what can be saved |
 //! | `intake`, `listing`, `failure` | from records to events; a page of entries; what went wrong |
 
 pub(crate) mod failure;
 mod handle;
+pub(crate) mod inspect;
 pub(crate) mod intake;
 pub(crate) mod listing;
 mod mutations;
@@ -33,6 +35,7 @@ pub(crate) use self::{
 };
 pub(crate) use self::{
     handle::{ReadLog, Slice},
+    inspect::{Inspect, salvage, verify, verify_storage},
     registry::{Registry, locked},
     store::{Core, TakenUp, check, create, flush, list, open, stat},
     writer::{Broken, Setback, WriteLog},

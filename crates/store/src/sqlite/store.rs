@@ -9,24 +9,27 @@ use super::{
     SqliteOptions,
     database::Database,
     fault::Fault,
+    inspect,
     reader::SqliteReader,
     sessions::{self, Session},
     writer::{SqliteLog, Tail},
 };
 use crate::{
     error::{
-        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, StatError,
-        StoreError,
+        AlreadyOwned, CreateError, FlushStoreError, ListError, NotFound, OpenError, SalvageError,
+        StatError, StoreError, VerifyError,
     },
+    recover::{Branch, Feed, Salvage},
     seam::{
         Access, Cancel, EventRange, ListQuery, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
     shell::{
-        self, Core, ReadLog, Registry, TakenUp,
+        self, Core, Inspect, ReadLog, Registry, TakenUp,
         failure::{LogFailure, StoredLog},
         listing::{self, Found},
     },
+    verify::{Progress, Verification},
 };
 
 /// Sessions in one SQLite database.
@@ -123,6 +126,29 @@ impl SessionStore for SqliteStore {
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
         shell::flush(&self.shared, cancel).await
     }
+
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        shell::verify_storage(&self.shared, cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        shell::verify(&self.shared, id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        shell::salvage(&self.shared, id, branch, progress, cancel).await
+    }
 }
 
 impl Shared {
@@ -215,5 +241,45 @@ impl Core for Shared {
         listing::page(pending, found.collect(), query, cancel, |id, session| {
             Some(listing::entry(&id, &session.header, |header| session.stat(&store, header)))
         })
+    }
+}
+
+impl Shared {
+    fn inspect<'a>(
+        &'a self,
+        id: &'a SessionId,
+        progress: &'a Progress,
+        cancel: &'a Cancel,
+    ) -> inspect::Request<'a> {
+        let (database, vocabulary) = (&*self.database, &*self.vocabulary);
+        let max_frame_bytes = self.max_frame_bytes;
+        inspect::Request { database, vocabulary, max_frame_bytes, id, progress, cancel }
+    }
+}
+
+impl Inspect for Shared {
+    fn verify_storage(&self) -> Result<Verification, LogFailure> {
+        let checked = inspect::verify_storage(&self.database);
+        checked.map_err(|fault| fault.io("check the database").into())
+    }
+
+    fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Option<Verification>, LogFailure> {
+        self.inspect(id, progress, cancel).verify()
+    }
+
+    fn salvage(
+        &self,
+        id: &SessionId,
+        _: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+        feed: &mut Feed,
+    ) -> Result<(), SalvageError> {
+        self.inspect(id, progress, cancel).save(feed)
     }
 }
