@@ -59,6 +59,16 @@ pub(crate) enum Command {
     /// A line is an event such as {"type":"todo/write","data":{"todos":[]}}. `seq` and `time` are
     /// filled in where they are missing. What stands before a line that is refused is stored.
     Append(AppendArgs),
+    /// Prove sessions intact, or say what is lost of them
+    ///
+    /// Reads every log to its end, whatever is wrong with it, and changes nothing. Exit code 0 only
+    /// when all are intact; 1 when one is not, be it only that its last append never ended.
+    Verify(VerifyArgs),
+    /// Save what is left of a damaged session into a new one
+    ///
+    /// The damaged log stays as it is. Saved are the events that follow each other from the first
+    /// on, with whole records out of a torn end; never any behind a hole.
+    Recover(RecoverArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -159,4 +169,31 @@ pub(crate) struct AppendArgs {
     /// Store a batch whenever this many events have come [default: what comes within 200 ms]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) batch: Option<u32>,
+}
+
+/// What to verify.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The sessions
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) ids: Vec<String>,
+    /// Every session there is, those that cannot be opened included
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// What to save, and where to.
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// The damaged session
+    pub(crate) id: String,
+    /// The id of the new session
+    #[arg(long, value_name = "NEWID")]
+    pub(crate) into: String,
+    /// Which writer to keep where two went on from the same event: first or last
+    #[arg(long, value_name = "BRANCH", value_parser = ["first", "last"])]
+    pub(crate) branch: Option<String>,
+    /// The directory the session worked in, when its header is lost
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
 }

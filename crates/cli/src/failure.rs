@@ -6,7 +6,7 @@ use turnkeep_host::kinds;
 use turnkeep_log::SessionId;
 use turnkeep_store::error::{
     AppendError, CloseError, CreateError, FlushError, ListError, NotFound, OpenError, ReadError,
-    StatError, StoreError,
+    RecoverError, StatError, StoreError, VerifyError,
 };
 
 use crate::transcript::printable;
@@ -83,7 +83,9 @@ from_store!(
     ReadError,
     AppendError,
     FlushError,
-    StoreError
+    StoreError,
+    VerifyError,
+    RecoverError
 );
 
 impl From<NotFound> for Failure {
