@@ -76,6 +76,16 @@ pub(crate) enum Command {
     ///
     /// Ends with exit code 1 when something needs doing. Nothing in the store is changed.
     Doctor(DoctorArgs),
+    /// Prove sessions intact, or say what is lost of them
+    ///
+    /// Reads every log to its end, whatever is wrong with it, and changes nothing. Exit code 0 only
+    /// when all are intact; 1 when one is not, be it only that its last append never ended.
+    Verify(VerifyArgs),
+    /// Save what is left of a damaged session into a new one
+    ///
+    /// The damaged log stays as it is. Saved are the events that follow each other from the first
+    /// on, with whole records out of a torn end; never any behind a hole.
+    Recover(RecoverArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -213,4 +223,31 @@ pub(crate) struct DoctorArgs {
     /// The OpenCode server to look at, such as http://127.0.0.1:4096
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
+}
+
+/// What to verify.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The sessions
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) ids: Vec<String>,
+    /// Every session there is, those that cannot be opened included
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// What to save, and where to.
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// The damaged session
+    pub(crate) id: String,
+    /// The id of the new session
+    #[arg(long, value_name = "NEWID")]
+    pub(crate) into: String,
+    /// Which writer to keep where two went on from the same event: first or last
+    #[arg(long, value_name = "BRANCH", value_parser = ["first", "last"])]
+    pub(crate) branch: Option<String>,
+    /// The directory the session worked in, when its header is lost
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
 }

@@ -8,7 +8,8 @@ use turnkeep_store::{
     ResumeError,
     error::{
         AppendError, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
-        NotFound, OpenError, ReadError, RestoreError, StatError, StoreError, TrashError,
+        NotFound, OpenError, ReadError, RecoverError, RestoreError, StatError, StoreError,
+        TrashError, VerifyError,
     },
 };
 
@@ -108,8 +109,10 @@ from_store!(
     FlushError,
     StoreError,
     DeleteError,
-    TrashError,
+    RecoverError,
     RestoreError,
+    TrashError,
+    VerifyError,
 );
 
 impl From<ResumeError> for Failure {

@@ -11,8 +11,10 @@ mod demo;
 mod failure;
 mod logging;
 mod output;
+mod progress;
 mod store;
 mod transcript;
+mod verification;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
     };
     let json = cli.global.json;
     match start(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => failure.report(json),
     }
 }
@@ -60,7 +62,7 @@ fn refuse(told: &clap::Error) -> ExitCode {
     Failure::usage(format!("{sentence}; see `turnkeep --help`")).report(json)
 }
 
-fn start(cli: Cli) -> Result<(), Failure> {
+fn start(cli: Cli) -> Result<ExitCode, Failure> {
     let context = Context {
         settings: Settings::load(&cli.global)?,
         config_file: config::file(&cli.global),
@@ -80,8 +82,8 @@ fn start(cli: Cli) -> Result<(), Failure> {
     result
 }
 
-async fn run(command: Command, context: &Context) -> Result<(), Failure> {
-    match command {
+async fn run(command: Command, context: &Context) -> Result<ExitCode, Failure> {
+    let done = match command {
         Command::Demo(args) => commands::demo::run(args, context).await,
         Command::Serve(args) => commands::serve::run(args, context).await,
         Command::Ls(args) => commands::ls::run(args, context).await,
@@ -96,5 +98,9 @@ async fn run(command: Command, context: &Context) -> Result<(), Failure> {
             clap_complete::generate(shell, &mut Cli::command(), "turnkeep", &mut std::io::stdout());
             Ok(())
         }
-    }
+        Command::Recover(args) => commands::recover::run(args, context).await,
+        // The one that may answer in the negative.
+        Command::Verify(args) => return commands::verify::run(args, context).await,
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

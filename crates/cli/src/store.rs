@@ -123,3 +123,12 @@ impl Spec {
 pub(crate) fn session_id(argument: &str) -> Result<SessionId, Failure> {
     SessionId::new(argument).ok_or_else(|| Failure::usage("a session id is never empty"))
 }
+
+/// The directory that a session works in, as its header names it.
+pub(crate) fn session_cwd(cwd: &std::path::Path) -> Result<String, Failure> {
+    let cwd = std::path::absolute(cwd)
+        .map_err(|error| Failure::io("cannot tell the working directory", &error))?;
+    cwd.into_os_string().into_string().map_err(|cwd| {
+        Failure::usage(format!("the directory {} is not UTF-8; name another", cwd.display()))
+    })
+}

@@ -78,6 +78,9 @@ pub const KINDS: &[Kind] = &[
     kind("source_conflict", 7, 409, "session changed while it was read"),
     kind("invalid_boundary", 2, 400, "the session has no such event"),
     kind("open_turn", 7, 409, "a turn is open at that event"),
+    // Saving a damaged log.
+    kind("forked", 2, 409, "session log forks"),
+    kind("half_saved", 7, 500, "the session was saved in part"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.
@@ -104,7 +107,8 @@ mod tests {
 
     use turnkeep_store::error::{
         AppendError, ColdError, CreateError, DeleteError, FlushError, ListError, OpenError,
-        ReadError, RestoreError, StatError, StoreError, TrashError,
+        ReadError, RecoverError, RestoreError, SalvageError, StatError, StoreError, TrashError,
+        VerifyError,
     };
     use turnkeep_turns::{ChangesError, MessageError, ReconcileError, TurnPageError};
 
@@ -136,6 +140,9 @@ mod tests {
             TrashError::KINDS,
             RestoreError::KINDS,
             ColdError::KINDS,
+            VerifyError::KINDS,
+            SalvageError::KINDS,
+            RecoverError::KINDS,
         ];
         for kind in enums.concat() {
             assert_eq!(of(kind).kind, kind);

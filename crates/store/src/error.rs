@@ -483,3 +483,109 @@ operation_error! {
         IoFailure => "io",
     }
 }
+
+/// Two writers went on from the same event, and nobody said which of them is to be kept.
+#[derive(Debug, Error)]
+#[error(
+    "session \"{id}\" was written by two writers from event {at} on; \
+     say with --branch first or --branch last which of them to keep"
+)]
+pub struct Forked {
+    /// The session.
+    pub id: SessionId,
+    /// The first seq that is there twice.
+    pub at: Seq,
+}
+
+/// The log has no header that could be read, and nobody said where the session worked.
+#[derive(Debug, Error)]
+#[error(
+    "session \"{id}\" has no header that can be read, so that its directory is not known; \
+     name it with --cwd"
+)]
+pub struct NoHeader {
+    /// The session.
+    pub id: SessionId,
+}
+
+/// There is nothing in the log to be saved.
+#[derive(Debug, Error)]
+#[error("session \"{id}\": no event of its log can be saved ({reason}); nothing was written")]
+pub struct NothingToSave {
+    /// The session.
+    pub id: SessionId,
+    /// Why not.
+    pub reason: String,
+}
+
+/// The log changed while it was being read.
+#[derive(Debug, Error)]
+#[error(
+    "session \"{id}\": its log changed while it was being read; \
+     try again once nobody writes it any more"
+)]
+pub struct LogChanged {
+    /// The session.
+    pub id: SessionId,
+}
+
+/// Saving a log stopped halfway.
+#[derive(Debug, Error)]
+#[error(
+    "session \"{into}\" holds only the first {stored} events that were to be saved from \
+     \"{id}\" ({message}); remove it, and recover into another id"
+)]
+pub struct HalfSaved {
+    /// The session that was being saved.
+    pub id: SessionId,
+    /// The session that it was being saved into.
+    pub into: SessionId,
+    /// How many events that one holds.
+    pub stored: u64,
+    /// What went wrong.
+    pub message: String,
+}
+
+operation_error! {
+    /// Why [`verify`](crate::SessionStore::verify) could not say anything.
+    VerifyError {
+        NotFound => "not_found",
+        Cancelled => "cancelled",
+        IoFailure => "io",
+    }
+}
+
+operation_error! {
+    /// Why [`salvage`](crate::SessionStore::salvage) found nothing to give out.
+    SalvageError {
+        NotFound => "not_found",
+        Forked => "forked",
+        NothingToSave => "corrupt",
+        LogChanged => "io",
+        FormatUnsupported => "format_unsupported",
+        Corrupt => "corrupt",
+        Cancelled => "cancelled",
+        IoFailure => "io",
+    }
+}
+
+operation_error! {
+    /// Why [`recover`](crate::recover::recover) failed.
+    RecoverError {
+        NotFound => "not_found",
+        AlreadyExists => "already_exists",
+        AlreadyOwned => "already_owned",
+        Forked => "forked",
+        NoHeader => "corrupt",
+        NothingToSave => "corrupt",
+        LogChanged => "io",
+        HalfSaved => "half_saved",
+        OwnershipLost => "ownership_lost",
+        NotSerializable => "not_serializable",
+        FormatUnsupported => "format_unsupported",
+        Corrupt => "corrupt",
+        Poisoned => "poisoned",
+        Cancelled => "cancelled",
+        IoFailure => "io",
+    }
+}

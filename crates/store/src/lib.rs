@@ -11,6 +11,7 @@
 //! | [`memory`] | sessions that end with the process, for tests and demonstrations |
 //! | [`resume`] | closes the turn that a session's last writer left open |
 //! | [`cold`] | looking at sessions that nobody writes, and forking them |
+//! | [`verify`], [`recover`] | whether a log is intact, and saving what is left of one that is not |
 //! | [`error`] | what can go wrong, one enum per operation |
 //! | `contract` | with the feature of this name: the tests that every backend passes |
 //!
@@ -58,6 +59,7 @@ pub mod error;
 pub mod jsonl;
 pub mod memory;
 mod outline;
+pub mod recover;
 mod resume;
 mod seam;
 mod segment;
@@ -65,6 +67,7 @@ mod shell;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod trash;
+pub mod verify;
 
 pub use resume::{ResumeError, resume};
 pub use seam::{

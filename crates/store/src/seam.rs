@@ -34,9 +34,12 @@ use turnkeep_log::{Event, Seq, SessionHeader, SessionId};
 use crate::{
     error::{
         AppendError, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
-        OpenError, PublishError, ReadError, RestoreError, StatError, TrashError,
+        OpenError, PublishError, ReadError, RestoreError, SalvageError, StatError, TrashError,
+        VerifyError,
     },
+    recover::{Branch, Salvage},
     trash::{Deleted, Emptied, Emptying, Trashed},
+    verify::{Progress, Verification},
 };
 
 /// Session logs, by id.
@@ -197,6 +200,47 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     /// Answered from memory, at once. What other processes hold open is not known here. A store
     /// that wraps another one passes the question on.
     fn owns(&self, id: &SessionId) -> bool;
+
+    /// Checks what the sessions of this store have in common, such as their database: everything
+    /// that a [verification](Self::verify) of each of them would check again.
+    ///
+    /// # Errors
+    ///
+    /// `io` when it cannot be looked at.
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError>;
+
+    /// Reads the whole of a session and says whether it is intact, and if not, what is lost.
+    ///
+    /// It needs no ownership, relies on nothing that was read or checked before, and changes
+    /// nothing. What is wrong with a session is no error: it is what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// `not_found`; `io` when there is no telling whether there is such a session.
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError>;
+
+    /// Starts reading out what can be saved of a session: the events that follow each other from
+    /// the first on, as far as they can be understood, damage between them or not.
+    ///
+    /// [`recover`](crate::recover::recover) makes a new session of them.
+    ///
+    /// # Errors
+    ///
+    /// `not_found`; `forked` when there are two ways to go on and `branch` names none;
+    /// `format_unsupported` for a log of another format, `corrupt` for one that nothing can be
+    /// saved of.
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError>;
 }
 
 /// Whether there was a write handle for what was sent to a session by its id.

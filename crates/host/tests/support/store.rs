@@ -19,9 +19,11 @@ use turnkeep_store::{
     SessionStat, SessionStore, Trashed,
     error::{
         CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError, OpenError,
-        PublishError, RestoreError, StatError, TrashError,
+        PublishError, RestoreError, SalvageError, StatError, TrashError, VerifyError,
     },
     jsonl::{JsonlOptions, JsonlStore},
+    recover::{Branch, Salvage},
+    verify::{Progress, Verification},
 };
 
 /// A store in a folder of its own.
@@ -241,5 +243,28 @@ impl SessionStore for WatchedStore {
 
     fn owns(&self, id: &SessionId) -> bool {
         self.inner.owns(id)
+    }
+
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        self.inner.verify_storage(cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        self.inner.verify(id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        self.inner.salvage(id, branch, progress, cancel).await
     }
 }

@@ -65,12 +65,13 @@ pub mod live;
 mod owning;
 mod reading;
 pub mod steps;
+mod verifying;
 
 use std::{future::Future, sync::Arc};
 
 pub use self::{
     appending::*, cancelling::*, closing::*, creating::*, deleting::*, listing::*, owning::*,
-    reading::*,
+    reading::*, verifying::*,
 };
 use crate::SessionStore;
 
@@ -153,15 +154,7 @@ macro_rules! contract_suite {
             a_cursor_of_another_kind_is_refused,
             what_is_cancelled_before_has_no_effect,
             a_waiting_append_can_be_cancelled,
-            a_deleted_session_is_in_the_trash_and_can_be_restored,
-            an_owned_session_cannot_be_deleted,
-            the_id_of_a_deleted_session_is_free,
-            an_unreadable_session_can_be_deleted,
-            emptying_the_trash_is_for_good,
-            a_deletion_can_be_cancelled,
-            a_deletion_has_no_half_way,
-            rivals_find_a_session_whole,
-            resuming_closes_an_interrupted_turn_once,
+        a_deleted_session_is_in_the_trash_and_can_be_restored, a_deletion_can_be_cancelled, a_deletion_has_no_half_way, a_stored_session_is_intact, an_owned_session_cannot_be_deleted, an_unreadable_session_can_be_deleted, emptying_the_trash_is_for_good, recovering_an_intact_session_copies_it, recovering_keeps_what_readers_take, resuming_closes_an_interrupted_turn_once, rivals_find_a_session_whole, the_id_of_a_deleted_session_is_free, verifying_needs_no_ownership, verifying_tells_every_event_that_readers_refuse,
         }
     };
     (@tests $module:ident $backend:ty: $($test:ident,)+) => {

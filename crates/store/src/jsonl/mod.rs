@@ -12,6 +12,7 @@
 //! | `reader`, `memo` | from a file to events; what was read last |
 //! | `reader` | from a file to events |
 //! | `index` | what is remembered of a log beside it, so that its end can be read alone |
+//! | `inspect` | telling all that is wrong with a log, and reading out what is not |
 //! | `lock`, `seal`, `materialize`, `cut`, `open_log`, `writer` | owning a session, making its log, appending to it |
 //! | `trash` | deleting sessions and undoing that |
 //! | `store` | what it takes to be a store |
@@ -29,6 +30,7 @@ pub(crate) mod frames;
 pub mod fs;
 mod head;
 mod index;
+mod inspect;
 mod layout;
 mod list;
 pub(crate) mod lock;

@@ -12,6 +12,7 @@ use super::{
     fs::{File, Fs, OpenMode, OsFs},
     head::headerless,
     index::Keeper,
+    inspect,
     layout::{Encoding, SessionDir},
     list,
     lock::Lock,
@@ -25,14 +26,17 @@ use super::{
 use crate::{
     error::{
         AlreadyOwned, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
-        NotFound, OpenError, PublishError, RestoreError, StatError, StoreError, TrashError,
+        NotFound, OpenError, PublishError, RestoreError, SalvageError, StatError, StoreError,
+        TrashError, VerifyError,
     },
+    recover::{Branch, Feed, Salvage},
     seam::{
         Access, Cancel, EventRange, ListQuery, Routed, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
-    shell::{self, Core, TakenUp},
+    shell::{self, Core, Inspect, TakenUp},
     trash::{Deleted, Emptied, Emptying, Trashed},
+    verify::{Progress, Verification},
 };
 
 /// Sessions as files below one directory.
@@ -157,6 +161,29 @@ impl SessionStore for JsonlStore {
 
     fn owns(&self, id: &SessionId) -> bool {
         self.shared.registry.owner(id).is_some()
+    }
+
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        shell::verify_storage(&self.shared, cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        shell::verify(&self.shared, id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        shell::salvage(&self.shared, id, branch, progress, cancel).await
     }
 }
 
@@ -314,5 +341,28 @@ impl shell::Trash for Shared {
 
     fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
         trash::empty(&self.root, &self.registry, which, cancel)
+    }
+}
+
+impl Inspect for Shared {
+    fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Option<Verification>, LogFailure> {
+        inspect::verify(&self.root, &self.registry, id, progress, cancel)
+    }
+
+    fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+        feed: &mut Feed,
+    ) -> Result<(), SalvageError> {
+        let request = inspect::SaveRequest { id, branch, progress, cancel };
+        inspect::save(&self.root, &self.registry, &request, feed)
     }
 }

@@ -28,6 +28,7 @@
 //! ```
 
 mod disk;
+mod inspect;
 mod log;
 mod store;
 

@@ -7,6 +7,7 @@ use turnkeep_log::{Event, Seq, SessionHeader, SessionId, Vocabulary};
 
 use super::{
     disk::{Disk, Stored},
+    inspect,
     log::{MemoryLog, MemoryReader},
 };
 use crate::{
@@ -14,18 +15,20 @@ use crate::{
     error::{
         AlreadyExists, AlreadyOwned, CloseError, CreateError, DeleteError, FlushError,
         FlushStoreError, ListError, NotFound, NotInTrash, OpenError, PublishError, RestoreError,
-        StatError, TrashError,
+        SalvageError, StatError, TrashError, VerifyError,
     },
+    recover::{Branch, Feed, Salvage},
     seam::{
         Access, Cancel, EventRange, ListQuery, Routed, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
     shell::{
-        self, Core, ReadLog, Registry, TakenUp,
+        self, Core, Inspect, ReadLog, Registry, TakenUp,
         failure::{LogFailure, StoredLog},
         listing::{self, Found},
     },
     trash::{Deleted, Emptied, Emptying, Trashed},
+    verify::{Progress, Verification},
 };
 
 /// Sessions on a [`Disk`] in memory.
@@ -138,6 +141,29 @@ impl SessionStore for MemoryStore {
     fn owns(&self, id: &SessionId) -> bool {
         self.shared.registry.owner(id).is_some()
     }
+
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        shell::verify_storage(&self.shared, cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        shell::verify(&self.shared, id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        shell::salvage(&self.shared, id, branch, progress, cancel).await
+    }
 }
 
 impl Core for Shared {
@@ -246,5 +272,30 @@ impl shell::Trash for Shared {
 
     fn empty_trash(&self, which: Emptying, _: &Cancel) -> Result<Emptied, TrashError> {
         Ok(Emptied { removed: self.disk.empty_trash(which), in_use: Vec::new() })
+    }
+}
+
+impl Inspect for Shared {
+    fn verify(
+        &self,
+        id: &SessionId,
+        _: &Progress,
+        _: &Cancel,
+    ) -> Result<Option<Verification>, LogFailure> {
+        let stored = inspect::stored(&self.disk, id);
+        Ok(stored.map(|(header, events)| inspect::verify(id, &header, &events, &self.vocabulary)))
+    }
+
+    fn salvage(
+        &self,
+        id: &SessionId,
+        _: Option<Branch>,
+        _: &Progress,
+        _: &Cancel,
+        feed: &mut Feed,
+    ) -> Result<(), SalvageError> {
+        let stored = inspect::stored(&self.disk, id);
+        let (header, events) = stored.ok_or_else(|| NotFound { id: id.clone() })?;
+        inspect::save(id, &header, events, &self.vocabulary, feed)
     }
 }

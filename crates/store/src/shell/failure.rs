@@ -7,7 +7,7 @@ use turnkeep_log::{GateError, HeaderError, SessionHeader, SessionId, records::Pr
 use crate::error::{
     AlreadyExists, AlreadyOwned, AppendError, Cancelled, Corrupt, CreateError, DeleteError,
     FlushError, FormatUnsupported, IoFailure, OpenError, OwnershipLost, Poisoned, ReadError,
-    RestoreError, StatError,
+    RestoreError, SalvageError, StatError,
 };
 
 /// Why a log could not be found or read.
@@ -136,7 +136,7 @@ macro_rules! become_operations {
 become_operations! {
     LogFailure [FormatUnsupported, Corrupt, Io, Cancelled]
     => CreateError, OpenError, StatError, ReadError, AppendError, FlushError, DeleteError,
-       RestoreError
+       RestoreError, SalvageError
 }
 
 become_operations! {

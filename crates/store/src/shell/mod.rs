@@ -13,11 +13,15 @@
 //! | `writing`, `handle`, `closed` | a session held open, and how that ended |
 //! | `store`, `route` | the operations of a store; those that reach a handle by its session's id |
 //! | `trash` | deleting sessions and undoing that |
+//! | `handle` | a session held open |
+//! | `store` | the operations of a store |
+//! | `inspect` | verifying, and saving what can be saved |
 //! | `intake`, `listing`, `failure` | from records to events; a page of entries; what went wrong |
 
 mod closed;
 pub(crate) mod failure;
 mod handle;
+pub(crate) mod inspect;
 pub(crate) mod intake;
 pub(crate) mod listing;
 mod live;
@@ -41,6 +45,7 @@ pub(crate) use self::{
 };
 pub(crate) use self::{
     handle::{ReadLog, Slice},
+    inspect::{Inspect, salvage, verify, verify_storage},
     registry::{Registry, locked},
     route::{dispose, flush, flush_session, publish},
     store::{Core, TakenUp, check, create, list, open, stat},

@@ -13,10 +13,12 @@
 //! | `sessions` | finding sessions: what the rows say without their logs |
 //! | `reader`, `writer` | reading a log, appending to it |
 //! | `trash` | deleting sessions and undoing that |
+//! | `inspect` | telling all that is wrong with a log, and reading out what is not |
 //! | `store` | what it takes to be a store |
 
 mod database;
 mod fault;
+mod inspect;
 mod options;
 mod place;
 mod reader;

@@ -9,6 +9,7 @@ use super::{
     SqliteOptions,
     database::Database,
     fault::Fault,
+    inspect,
     reader::SqliteReader,
     sessions::{self, Session},
     trash,
@@ -17,18 +18,21 @@ use super::{
 use crate::{
     error::{
         AlreadyOwned, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
-        NotFound, OpenError, PublishError, RestoreError, StatError, StoreError, TrashError,
+        NotFound, OpenError, PublishError, RestoreError, SalvageError, StatError, StoreError,
+        TrashError, VerifyError,
     },
+    recover::{Branch, Feed, Salvage},
     seam::{
         Access, Cancel, EventRange, ListQuery, Routed, SessionHandle, SessionList, SessionStat,
         SessionStore,
     },
     shell::{
-        self, Core, ReadLog, Registry, TakenUp,
+        self, Core, Inspect, ReadLog, Registry, TakenUp,
         failure::{LogFailure, StoredLog},
         listing::{self, Found},
     },
     trash::{Deleted, Emptied, Emptying, Trashed},
+    verify::{Progress, Verification},
 };
 
 /// Sessions in one SQLite database.
@@ -162,6 +166,29 @@ impl SessionStore for SqliteStore {
     fn owns(&self, id: &SessionId) -> bool {
         self.shared.registry.owner(id).is_some()
     }
+
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        shell::verify_storage(&self.shared, cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        shell::verify(&self.shared, id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        shell::salvage(&self.shared, id, branch, progress, cancel).await
+    }
 }
 
 impl Shared {
@@ -277,5 +304,45 @@ impl shell::Trash for Shared {
 
     fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
         trash::empty(&self.database, which, cancel)
+    }
+}
+
+impl Shared {
+    fn inspect<'a>(
+        &'a self,
+        id: &'a SessionId,
+        progress: &'a Progress,
+        cancel: &'a Cancel,
+    ) -> inspect::Request<'a> {
+        let (database, vocabulary) = (&*self.database, &*self.vocabulary);
+        let max_frame_bytes = self.max_frame_bytes;
+        inspect::Request { database, vocabulary, max_frame_bytes, id, progress, cancel }
+    }
+}
+
+impl Inspect for Shared {
+    fn verify_storage(&self) -> Result<Verification, LogFailure> {
+        let checked = inspect::verify_storage(&self.database);
+        checked.map_err(|fault| fault.io("check the database").into())
+    }
+
+    fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Option<Verification>, LogFailure> {
+        self.inspect(id, progress, cancel).verify()
+    }
+
+    fn salvage(
+        &self,
+        id: &SessionId,
+        _: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+        feed: &mut Feed,
+    ) -> Result<(), SalvageError> {
+        self.inspect(id, progress, cancel).save(feed)
     }
 }

@@ -18,11 +18,13 @@ use turnkeep_store::{
     SessionList, SessionStat, SessionStore, Trashed,
     error::{
         AppendError, Cancelled, CloseError, CreateError, DeleteError, FlushError, FlushStoreError,
-        IoFailure, ListError, OpenError, PublishError, ReadError, RestoreError, StatError,
-        TrashError,
+        IoFailure, ListError, OpenError, PublishError, ReadError, RestoreError, SalvageError,
+        StatError, TrashError, VerifyError,
     },
     jsonl::Encoding,
     memory::{self, MemoryStore},
+    recover::{Branch, Salvage},
+    verify::{Progress, Verification},
 };
 
 use super::{database::Database, disk::Disk};
@@ -223,6 +225,29 @@ impl SessionStore for Watched {
         self.inner.empty_trash(which, cancel).await
     }
 
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        self.inner.verify_storage(cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        self.inner.verify(id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        self.inner.salvage(id, branch, progress, cancel).await
+    }
+
     fn owns(&self, id: &SessionId) -> bool {
         self.inner.owns(id)
     }
@@ -367,6 +392,29 @@ impl SessionStore for TwoFaced {
 
     async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
         self.0.empty_trash(which, cancel).await
+    }
+
+    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
+        self.0.verify_storage(cancel).await
+    }
+
+    async fn verify(
+        &self,
+        id: &SessionId,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Verification, VerifyError> {
+        self.0.verify(id, progress, cancel).await
+    }
+
+    async fn salvage(
+        &self,
+        id: &SessionId,
+        branch: Option<Branch>,
+        progress: &Progress,
+        cancel: &Cancel,
+    ) -> Result<Salvage, SalvageError> {
+        self.0.salvage(id, branch, progress, cancel).await
     }
 
     fn owns(&self, _: &SessionId) -> bool {

@@ -113,6 +113,30 @@ impl Decoder {
         }
     }
 
+    /// What can be unpacked of the beginning of a frame, up to where it ends or breaks, or to the
+    /// limit. Nothing vouches for it but what it says.
+    pub(crate) fn unpack_part(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut unpacked = Vec::new();
+        let mut output = vec![0; STEP];
+        let mut input = InBuffer::around(bytes);
+        if self.context.init().is_err() {
+            return unpacked;
+        }
+        while unpacked.len() <= self.limit {
+            let before = input.pos();
+            let mut buffer = OutBuffer::around(output.as_mut_slice());
+            let step = self.context.decompress_stream(&mut buffer, &mut input);
+            let written = buffer.pos();
+            unpacked.extend_from_slice(buffer.as_slice());
+            match step {
+                Ok(hint) if hint > 0 && (written > 0 || input.pos() > before) => {}
+                _ => break,
+            }
+        }
+        unpacked.truncate(self.limit);
+        unpacked
+    }
+
     /// Whether what can be unpacked of a broken frame holds a whole line.
     pub(crate) fn salvages_a_line(&mut self, bytes: &[u8]) -> bool {
         let mut output = vec![0; STEP];

@@ -103,6 +103,17 @@ pub trait Fs: fmt::Debug + Send + Sync {
     ///
     /// What the system says.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// Whether someone holds a file's `flock(2)` lock, told without taking it: whoever takes a lock
+    /// only to look keeps others out meanwhile. `None` where the system does not tell.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    fn is_locked(&self, path: &Path) -> io::Result<Option<bool>> {
+        let _ = path;
+        Ok(None)
+    }
 }
 
 /// An open file. Closed when dropped, and its lock released.

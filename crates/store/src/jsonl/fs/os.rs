@@ -88,6 +88,36 @@ impl Fs for OsFs {
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         fs::remove_dir(path)
     }
+
+    fn is_locked(&self, path: &Path) -> io::Result<Option<bool>> {
+        let file = match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(false)),
+            file => file?,
+        };
+        // Elsewhere than on Linux, and in some containers, there is no such list.
+        let Ok(locks) = fs::read_to_string("/proc/locks") else { return Ok(None) };
+        Ok(Some(locks.lines().any(|line| is_lock_on(line, &file))))
+    }
+}
+
+/// Whether a line such as `1: FLOCK  ADVISORY  WRITE 708 fe:00:13107 0 EOF` is about this file.
+fn is_lock_on(line: &str, file: &fs::Metadata) -> bool {
+    let mut words = line.split_whitespace().skip(1);
+    let (Some("FLOCK"), Some(_), Some("WRITE"), Some(_), Some(place)) =
+        (words.next(), words.next(), words.next(), words.next(), words.next())
+    else {
+        return false;
+    };
+    let mut parts = place.split(':');
+    let (Some(major), Some(minor), Some(inode)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let number = |hex: &str| u32::from_str_radix(hex, 16).ok();
+    let (of_major, of_minor) = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
+    // Where several file systems share a device that does not exist, the numbers differ from one
+    // view to the other.
+    let is_device = number(major) == Some(of_major) && number(minor) == Some(of_minor);
+    (is_device || of_major == 0) && inode.parse() == Ok(file.ino())
 }
 
 #[derive(Debug)]

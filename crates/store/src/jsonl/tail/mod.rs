@@ -6,7 +6,7 @@ mod tests;
 use super::frames::{DecodeError, Decoder, FrameScan, MAGIC, scan_frame_within};
 
 /// What a disk writes at once, and so loses at once.
-const SECTOR: usize = 512;
+pub(crate) const SECTOR: usize = 512;
 
 /// How much work may go into looking for a good frame in a tail, in bytes, besides
 /// [`WORK_PER_BYTE`]. An interrupted append leaves next to no place where a frame could begin; bytes
@@ -110,23 +110,52 @@ enum Search {
     GaveUp(usize),
 }
 
+/// How much looking for a good frame may still cost.
+pub(crate) struct SearchBudget {
+    work: usize,
+}
+
+impl SearchBudget {
+    /// For looking at so many bytes.
+    pub(crate) fn new(bytes: u64) -> Self {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self { work: bytes.saturating_mul(WORK_PER_BYTE).saturating_add(WORK) }
+    }
+
+    /// Looks at one place where a frame could begin. How many blocks of it may be passed; `None`
+    /// when there is nothing left for that. The last look may take more than is left: a large frame
+    /// is worth one.
+    pub(crate) fn place(&mut self) -> Option<usize> {
+        self.work = self.work.checked_sub(WORK_PER_PLACE)?;
+        Some(self.work / WORK_PER_BLOCK)
+    }
+
+    /// So many blocks were passed.
+    pub(crate) fn passed(&mut self, blocks: usize) {
+        self.worked(blocks.saturating_mul(WORK_PER_BLOCK));
+    }
+
+    /// So many bytes were read and written.
+    pub(crate) fn worked(&mut self, bytes: usize) {
+        self.work = self.work.saturating_sub(bytes);
+    }
+}
+
 /// Looks in the bytes, not at their beginning, for a frame that unpacks, or that would if there were
 /// more room.
 fn next_good_frame(bytes: &[u8], decoder: &mut Decoder) -> Search {
-    let mut work = bytes.len().saturating_mul(WORK_PER_BYTE).saturating_add(WORK);
+    let mut budget = SearchBudget::new(bytes.len() as u64);
     let after = bytes.get(1..).unwrap_or_default();
     for at in memchr::memmem::find_iter(after, &MAGIC).map(|at| at + 1) {
-        // The last look may take more than is left: a large frame is worth one.
-        let Some(left) = work.checked_sub(WORK_PER_PLACE) else { return Search::GaveUp(at) };
+        let Some(most) = budget.place() else { return Search::GaveUp(at) };
         let candidate = bytes.get(at..).unwrap_or_default();
-        let most = left / WORK_PER_BLOCK;
         let mut blocks = most;
         let Some(scan) = scan_frame_within(candidate, &mut blocks) else {
             return Search::GaveUp(at);
         };
-        work = left - (most - blocks) * WORK_PER_BLOCK;
+        budget.passed(most - blocks);
         let FrameScan::Complete(frame) = scan else { continue };
-        work = work.saturating_sub(decoder.work(frame));
+        budget.worked(decoder.work(frame));
         if !matches!(decoder.decode(candidate, frame), Err(DecodeError::Invalid(_))) {
             return Search::Found(at);
         }
