@@ -27,6 +27,8 @@ pub(crate) struct Root {
     pub(crate) max_frame_bytes: u64,
     pub(crate) vocabulary: Vocabulary,
     pub(crate) pack_chunks: bool,
+    /// What the rules are by which this store reads logs, once an index wanted to know.
+    pub(crate) rules: OnceLock<u64>,
     /// Set once no log of the other encoding was found.
     pub(crate) unmixed: OnceLock<()>,
     /// Set once the directories above the root were synced.
@@ -49,6 +51,7 @@ impl Root {
             max_frame_bytes: options.max_frame_bytes,
             vocabulary: options.vocabulary,
             pack_chunks: options.pack_chunks,
+            rules: OnceLock::new(),
             unmixed: OnceLock::new(),
             anchored: OnceLock::new(),
         })
