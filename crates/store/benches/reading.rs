@@ -107,7 +107,7 @@ fn fastest(mut ours: impl FnMut(), mut baseline: impl FnMut()) -> (Duration, Dur
 fn row(what: &str, ours: impl FnMut(), baseline: impl FnMut()) {
     let (ours, baseline) = fastest(ours, baseline);
     let ratio = ours.as_secs_f64() / baseline.as_secs_f64();
-    println!("{what:<44} {:>11} {:>11} {ratio:>8.2}", spelled(ours), spelled(baseline));
+    println!("{what:<44} {:>11} {:>11} {ratio:>8.3}", spelled(ours), spelled(baseline));
 }
 
 fn spelled(time: Duration) -> String {

@@ -1,11 +1,13 @@
 //! The first line of a log, read alone.
 
-use turnkeep_log::{HeaderError, SessionHeader, SessionId};
+use std::{cell::RefCell, io};
+
+use turnkeep_log::{HeaderError, SessionHeader, SessionId, Text};
 
 use super::{
     bytes::FileBytes,
     failure::{LogFailure, Subject},
-    frames::{DecodeError, Decoder, FrameScan, scan_frame},
+    frames::{DecodeError, Decoder, Frame, FrameScan, scan_frame},
     fs::{File, FileStat},
     layout::Encoding,
     root::Root,
@@ -13,6 +15,9 @@ use super::{
 
 /// How much is read at once: most headers are far shorter, and a listing reads one a session.
 const STEP: usize = 8 << 10;
+
+/// How much a header frame may unpack to without being an odd one.
+const LARGE: usize = 1 << 20;
 
 /// What the first line of a log says.
 #[derive(Debug)]
@@ -82,9 +87,8 @@ fn first_line(
                     return Err(subject.corrupt(&format!("{problem} at byte 0")));
                 }
                 FrameScan::Complete(frame) => {
-                    let mut decoder = Decoder::new(root.max_frame_bytes).map_err(cannot_read)?;
-                    let text = decoder
-                        .decode(held, frame)
+                    let text = decode(root, held, frame)
+                        .map_err(cannot_read)?
                         .map_err(|error| decode_failure(root, subject, 0, error))?;
                     Some(header_line(&text, subject)?.to_owned())
                 }
@@ -98,6 +102,28 @@ fn first_line(
         }
         least = held.len() + 1;
     }
+}
+
+thread_local! {
+    /// One decoder a thread, and its limit: making one costs more than unpacking a header.
+    static DECODER: RefCell<Option<(u64, Decoder)>> = const { RefCell::new(None) };
+}
+
+/// The text of a frame, most likely a small one.
+fn decode(root: &Root, bytes: &[u8], frame: Frame) -> io::Result<Result<Text, DecodeError>> {
+    let limit = root.max_frame_bytes;
+    DECODER.with_borrow_mut(|slot| {
+        let (_, decoder) = match slot {
+            Some(kept) if kept.0 == limit => kept,
+            _ => slot.insert((limit, Decoder::new(limit)?)),
+        };
+        let text = decoder.decode(bytes, frame);
+        // What it took to unpack a large one is not kept.
+        if frame.unpacked > LARGE {
+            *slot = None;
+        }
+        Ok(text)
+    })
 }
 
 /// What is said of a log that ends before its first line does.
@@ -126,7 +152,7 @@ pub(crate) fn decode_failure(
         DecodeError::Invalid(_) if offset == 0 => subject.corrupt("header frame failed validation"),
         DecodeError::Invalid(_) => subject.corrupt(&frame_failed(offset)),
         DecodeError::TooLarge => too_large(root, subject, offset),
-        DecodeError::NoMemory => subject.io("unpack", std::io::ErrorKind::OutOfMemory.into()),
+        DecodeError::NoMemory => subject.io("unpack", io::ErrorKind::OutOfMemory.into()),
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Root {
     pub(crate) pack_chunks: bool,
     /// What was read last.
     pub(crate) memo: Memo,
+    /// What the rules are by which this store reads logs, once an index wanted to know.
+    pub(crate) rules: OnceLock<u64>,
     /// Set once no log of the other encoding was found.
     pub(crate) unmixed: OnceLock<()>,
     /// Set once the directories above the root were synced.
@@ -53,6 +55,7 @@ impl Root {
             vocabulary: options.vocabulary,
             pack_chunks: options.pack_chunks,
             memo: Memo::default(),
+            rules: OnceLock::new(),
             unmixed: OnceLock::new(),
             anchored: OnceLock::new(),
         })

@@ -157,31 +157,36 @@ pub(super) fn parse(text: &str) -> Option<Index> {
 
 /// What the first line says, and the title as it spells it.
 fn read_head(json: Json<'_>) -> Option<(Head, Option<Box<str>>)> {
-    let natural = |key| json.get(key).and_then(Json::as_natural);
+    // Once, not for each of them: a listing does this a session.
+    let members: Vec<_> = json.members()?.collect();
+    let get = |key: &str| {
+        let found = members.iter().find(|member| member.key == *key);
+        found.map(|member| member.value)
+    };
+    let natural = |key| get(key).and_then(Json::as_natural);
     if natural("turnkeepIndex")? != VERSION {
         return None;
     }
-    let title = optional(json.get("title")?, |title| Some((title.as_str()?, title.text())))?;
-    let tail =
-        optional(json.get("tail")?, |kind| kind.as_str()?.plain().and_then(TailKind::named))?;
-    let tail_last = optional(json.get("tailLast")?, hash)?;
+    let title = optional(get("title")?, |title| Some((title.as_str()?, title.text())))?;
+    let tail = optional(get("tail")?, |kind| kind.as_str()?.plain().and_then(TailKind::named))?;
+    let tail_last = optional(get("tailLast")?, hash)?;
     let head = Head {
-        session: SessionId::new(&json.get("session")?.as_str()?.decode()?)?,
-        rules: hash(json.get("rules")?)?,
+        session: SessionId::new(&get("session")?.as_str()?.decode()?)?,
+        rules: hash(get("rules")?)?,
         max_frame_bytes: natural("maxFrameBytes")?,
         size: natural("size")?,
         end: natural("end")?,
-        last: hash(json.get("last")?)?,
+        last: hash(get("last")?)?,
         tail: tail.zip(tail_last).map(|(kind, last)| TailSeal { kind, last }),
         hints: SessionHints {
             event_count: natural("eventCount")?,
             title: title.map(|(title, _)| title.decode_lossy().into_owned()),
-            blank: json.get("blank")?.as_bool()?,
-            last_prompt_at: optional(json.get("lastPromptAt")?, Json::as_safe_integer)?,
-            last_event_at: optional(json.get("lastEventAt")?, Json::as_safe_integer)?,
+            blank: get("blank")?.as_bool()?,
+            last_prompt_at: optional(get("lastPromptAt")?, Json::as_safe_integer)?,
+            last_event_at: optional(get("lastEventAt")?, Json::as_safe_integer)?,
             turns: natural("turns")?,
-            open_turn: optional(json.get("openTurn")?, Json::as_natural)?.map(Seq),
-            open_calls: optional(json.get("openCalls")?, Json::as_natural)?,
+            open_turn: optional(get("openTurn")?, Json::as_natural)?.map(Seq),
+            open_calls: optional(get("openCalls")?, Json::as_natural)?,
         },
     };
     let in_order = head.end <= head.size && tail.is_some() == tail_last.is_some();

@@ -262,6 +262,10 @@ fn last_bytes(file: &dyn File, from: u64, to: u64) -> io::Result<u64> {
 
 /// What the rules are by which this store reads logs.
 fn rules(root: &Root) -> u64 {
+    *root.rules.get_or_init(|| rules_of(root))
+}
+
+fn rules_of(root: &Root) -> u64 {
     let mut hash = Xxh64::new(0);
     for part in [env!("CARGO_PKG_VERSION"), root.encoding.setting()] {
         hash.update(part.as_bytes());
