@@ -3,6 +3,13 @@
 //! A turn page shows most parts by reference; a client that wants one whole asks for its message.
 //! The message leaves as its source sent it, except that diffs in its summary are reduced as they
 //! are everywhere, and that reasoning can be left out.
+//!
+//! A source may have a message that it cannot send by itself. [`MessageScan`] looks for that one on
+//! the pages of its session.
+
+mod scan;
+
+pub use self::scan::MessageScan;
 
 use turnkeep_log::json::{Json, Kind};
 
