@@ -258,8 +258,6 @@ async fn one_message(
 ) -> Result<Whole, MessageError> {
     let found = timeout_at(end, source.message(id)).await;
     match found.unwrap_or(Err(MessageError::TimedOut)) {
-        // An answer without a message in it is none.
-        Ok(Some(found)) if found.text.is_empty() => Err(MessageError::Upstream),
         Ok(Some(found)) => Ok(found),
         Ok(None) => {
             let scan = MessageScan::new(session, id, source.kind())?;

@@ -46,17 +46,15 @@ fn is_id(text: &str) -> bool {
 }
 
 /// The body of the answer, made of the body that the source sent: `{info, parts}`, or what would be
-/// its `info` alone. An empty body, which some servers send in place of a message, is `{}`.
+/// its `info` alone.
 ///
 /// What is not taken out stays byte for byte, as [`Projection::write`] has it.
 ///
 /// # Errors
 ///
-/// [`MessageError::Upstream`] when the body is no JSON object.
+/// [`MessageError::Upstream`] when the body is no JSON object. An empty one, with which a server may
+/// say that all is well, is no message either.
 pub fn exact(body: &str, reasoning: bool) -> Result<String, MessageError> {
-    if body.is_empty() {
-        return Ok(String::from("{}"));
-    }
     let message = Json::parse(body).map_err(|_| MessageError::Upstream)?;
     if message.kind() != Kind::Object {
         return Err(MessageError::Upstream);
