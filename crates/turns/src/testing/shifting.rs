@@ -86,7 +86,6 @@ impl Shifting {
         self.happened += 1;
         let number = 1000 + self.happened as u64;
         match (&mut self.source, change) {
-            (_, Change::Nothing) => {}
             (Source::Server(model), Change::Grow) => {
                 model.add(&format!("u{number}"), number, number);
             }
@@ -98,8 +97,6 @@ impl Shifting {
                 let id = if number.is_multiple_of(2) { "a" } else { "u" };
                 model.add(&format!("{id}{number}"), time, time);
             }
-            // Nothing comes between the events of a log.
-            (Source::Log(_), Change::Insert(_)) => {}
             (Source::Server(model), Change::Lose(at)) if !model.messages.is_empty() => {
                 let lost = model.messages.remove(at.index(model.messages.len()));
                 self.gone.push(lost.place.id);
@@ -108,7 +105,8 @@ impl Shifting {
                 let (_, lost) = log.0.remove(at.index(log.0.len()));
                 self.gone.push(id_of(&lost));
             }
-            (_, Change::Lose(_)) => {}
+            // Nothing comes between the events of a log, and nothing goes from an empty session.
+            (Source::Log(_), Change::Insert(_)) | (_, Change::Lose(_) | Change::Nothing) => {}
         }
     }
 
