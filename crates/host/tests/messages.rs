@@ -155,9 +155,13 @@ async fn the_upstream_is_asked_for_exactly_this_message() {
     let told = host.get(&format!("{MESSAGE}?includeReasoning=false")).await.json();
     assert_eq!(told["parts"], json!([full["parts"][1]]));
     assert_eq!(upstream.requests()[1].query, "", "what is left out is left out here");
-    for dots in ["/api/session/ses_1/message/%2E", "/api/session/ses_1/message/%2e%2e"] {
-        assert_eq!(host.get(dots).await.status, 404);
+    // The server has no message of such an id, and would call it a mistake to ask.
+    for id in ["%2E", "%2e%2e", "1", "prompt-1", "unreadable:ses_2"] {
+        let path = format!("/api/session/ses_1/message/{id}");
+        assert_eq!(host.get(&path).await.status, 404, "{id}");
     }
+    let asked = upstream.requests();
+    assert!(asked[2..].iter().all(|request| request.path == "/session/ses_1/message"), "{asked:?}");
 }
 
 /// Three messages of one turn. The server can encode all but `poisoned`, which it does for a
@@ -222,6 +226,26 @@ async fn the_oldest_message_comes_as_its_stub_when_it_cannot_be_encoded() {
     assert_eq!(told["info"]["id"], "msg_1");
     assert_eq!(told["info"]["error"]["name"], "TurnkeepUnreadable");
     assert_eq!(told["parts"], json!([]));
+}
+
+#[tokio::test]
+async fn what_a_page_shows_in_place_of_a_message_can_be_had_too() {
+    // Nothing tells which message it is.
+    let refusal = json!({ "name": "BadRequest", "data": { "message": CANARY, "kind": "Body" } });
+    let (_upstream, host) = upstream(move |request| match request.path.as_str() {
+        "/sync/history" => answer(500, &[], "{}"),
+        _ => answer(400, &[], &refusal.to_string()),
+    })
+    .await;
+    let page = host.page("ses_1", 3, None).await;
+    let id = page["records"][0]["info"]["id"].as_str().unwrap();
+    assert_eq!(id, "unreadable:ses_1");
+    let told = host.get(&format!("/api/session/ses_1/message/{id}")).await;
+    assert_eq!((told.status, told.json()), (200, page["records"][0].clone()));
+    let changes = format!("/api/openchamber/sessions/ses_1/changes?messageID={id}");
+    assert_eq!(host.get(&changes).await.body, r#"{"files":[]}"#);
+    let change = host.get(&format!("{changes}&file=a")).await;
+    assert_eq!(change.body, r#"{"error":"change file not found","code":"change_not_found"}"#);
 }
 
 #[tokio::test]

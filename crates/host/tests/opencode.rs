@@ -111,6 +111,8 @@ async fn what_the_server_answers_is_told_apart() {
 
     let message = async |session: &str| {
         let answer = host.get(&format!("/api/session/{session}/message/msg_nothing")).await;
+        let other = host.get(&format!("/api/session/{session}/message/nothing")).await;
+        assert_eq!((other.status, &other.body), (answer.status, &answer.body));
         (answer.status, answer.body)
     };
     let no_message = (404, r#"{"error":"not found","code":"not_found"}"#.to_owned());

@@ -17,6 +17,7 @@ use crate::{
     error::MessageError,
     projection::{Parts, Projection},
     query::{MAX_ID_UNITS, Param},
+    reader::placeholder,
     summary,
 };
 
@@ -43,6 +44,14 @@ pub fn parse_message(param: Param<'_>) -> Result<&str, MessageError> {
 
 fn is_id(text: &str) -> bool {
     (1..=MAX_ID_UNITS).contains(&text.encode_utf16().count())
+}
+
+/// Whether this is the id under which a page shows the message of `session` that nobody can read
+/// and of which not even the id is known. No source has a message of that id; [`MessageScan`] finds
+/// it.
+#[must_use]
+pub fn is_placeholder(session: &str, id: &str) -> bool {
+    id == placeholder(session)
 }
 
 /// The body of the answer, made of the body that the source sent: `{info, parts}`, or what would be

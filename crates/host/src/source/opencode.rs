@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use turnkeep_log::Text;
 use turnkeep_turns::{
     Answer, MessageError, PageRequest, Purpose, SourceKind, SourcePage, TurnPageError,
+    message::is_placeholder,
 };
 
 use super::{
@@ -174,8 +176,10 @@ impl Source for OpenCodeSession {
     }
 
     async fn message(&self, id: &str) -> Result<Option<Whole>, MessageError> {
-        // No message has such an id, and no URL can have it as a segment.
-        if id == "." || id == ".." {
+        if is_placeholder(&self.reader.id, id) {
+            return Ok(None);
+        }
+        if !may_be_messages(id) {
             return Err(MessageError::NotFound);
         }
         let segments = ["session", &self.reader.id, "message", id].map(str::to_owned);
@@ -190,6 +194,9 @@ impl Source for OpenCodeSession {
     }
 
     async fn diffs(&self, message: &str) -> Result<Whole, MessageError> {
+        if !may_be_messages(message) {
+            return Ok(Whole { text: Text::from("[]"), room: None });
+        }
         let segments = ["session", &self.reader.id, "diff"].map(str::to_owned);
         // That route has one body for everything that it does not know: an empty list.
         self.whole(segments.into(), Some(message)).await.map_err(|trouble| match trouble {
@@ -197,6 +204,11 @@ impl Source for OpenCodeSession {
             _ => MessageError::Upstream,
         })
     }
+}
+
+/// Whether the server can have a message of this id. It answers others as if they were mistakes.
+fn may_be_messages(id: &str) -> bool {
+    id.starts_with("msg")
 }
 
 fn answer(trouble: Trouble) -> Answer {

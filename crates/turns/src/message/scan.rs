@@ -6,7 +6,7 @@ use crate::{
     error::MessageError,
     page::{Answer, PageRequest, SourceKind, SourceRow},
     query::DEFAULT_WIDTH,
-    reader::{Limits, RowReader, Sink, Spot, Start},
+    reader::{End, Limits, RowReader, Sink, Spot, Start},
 };
 
 /// No limit to rows: one of them is kept.
@@ -33,7 +33,8 @@ impl MessageScan {
     ///
     /// None that can come up at the start.
     pub fn new(session: &str, message: &str, kind: SourceKind) -> Result<Self, MessageError> {
-        let search = Search { message: message.to_owned(), found: None };
+        let is_placeholder = super::is_placeholder(session, message);
+        let search = Search { message: message.to_owned(), is_placeholder, found: None };
         let start = Start::default();
         let reader = RowReader::new(session, kind, DEFAULT_WIDTH, LIMITS, start, &search)?;
         Ok(Self { reader, search })
@@ -58,17 +59,25 @@ impl MessageScan {
     ///
     /// # Errors
     ///
-    /// [`MessageError::Upstream`] when it is on none of the pages, and [`MessageError::Internal`]
-    /// when something is still wanted or the scan has failed.
+    /// [`MessageError::Upstream`] when it is on none of the pages, although the source has it;
+    /// [`MessageError::NotFound`] when it is the [placeholder](super::is_placeholder), and all of
+    /// the session can be read; [`MessageError::Internal`] when something is still wanted or the
+    /// scan has failed.
     pub fn finish(self) -> Result<Text, MessageError> {
-        self.reader.end().ok_or(MessageError::Internal)?;
-        self.search.found.ok_or(MessageError::Upstream)
+        let end = self.reader.end().ok_or(MessageError::Internal)?;
+        let Search { is_placeholder, found, .. } = self.search;
+        found.ok_or(if is_placeholder && end == End::Exhausted {
+            MessageError::NotFound
+        } else {
+            MessageError::Upstream
+        })
     }
 }
 
 #[derive(Debug)]
 struct Search {
     message: String,
+    is_placeholder: bool,
     found: Option<Text>,
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     error::TurnPageError,
+    page::Purpose,
     testing::{Indexed, Model, SESSION, record},
 };
 
@@ -52,6 +53,21 @@ fn the_oldest_message_is_found_as_its_stub() {
     assert!(found.unwrap().starts_with(
         r#"{"info":{"id":"u1","sessionID":"ses_1","role":"user","time":{"created":2},"error":{"name":"TurnkeepUnreadable"}}"#
     ));
+}
+
+#[test]
+fn a_message_of_which_nothing_is_known_is_found_by_its_placeholder() {
+    let mut model = Model::new("u1@1 a2@2 u3@3");
+    let (found, _) = look_for("unreadable:ses_1", |request| model.answer(request));
+    assert_eq!(found, Err(MessageError::NotFound), "all of it can be read");
+    model.poison("u1");
+    let (found, _) = look_for("unreadable:ses_1", |request| match request.purpose {
+        Purpose::Identify => Answer::Failed,
+        _ => model.answer(request),
+    });
+    assert!(found.unwrap().starts_with(r#"{"info":{"id":"unreadable:ses_1""#));
+    let (found, _) = look_for("unreadable:ses_2", |request| model.answer(request));
+    assert_eq!(found, Err(MessageError::Upstream), "the one of another session");
 }
 
 #[test]
