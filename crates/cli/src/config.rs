@@ -41,10 +41,12 @@ pub(crate) struct Settings {
     pub(crate) log_format: Option<String>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub(crate) log_level: Option<String>,
+    /// When an append is acknowledged: `append` or `flush`.
+    pub(crate) durability: Option<String>,
 }
 
 /// The keys of [`Settings`], in its order.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "store",
     "compression",
     "max_frame_bytes",
@@ -57,6 +59,7 @@ const KEYS: [&str; 12] = [
     "scan_limit",
     "log_format",
     "log_level",
+    "durability",
 ];
 
 impl Settings {
@@ -142,6 +145,7 @@ impl Settings {
             scan_limit: over.scan_limit.or(self.scan_limit),
             log_format: over.log_format.or(self.log_format),
             log_level: over.log_level.or(self.log_level),
+            durability: over.durability.or(self.durability),
         }
     }
 }
@@ -226,7 +230,8 @@ mod tests {
     fn the_list_of_keys_is_complete() {
         let all = "store='a'\ncompression='a'\nmax_frame_bytes=1\nvocabulary=[]\nlisten='a'\n\
                    upstream='a'\nupstream_username='a'\nupstream_password_file='a'\n\
-                   allow_origin=[]\nscan_limit=1\nlog_format='a'\nlog_level='a'\n";
+                   allow_origin=[]\nscan_limit=1\nlog_format='a'\nlog_level='a'\n\
+                   durability='a'\n";
         assert!(Settings::from_toml(all).is_ok());
         assert_eq!(all.lines().count(), KEYS.len());
     }

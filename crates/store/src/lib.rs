@@ -51,6 +51,7 @@ struct Readme;
 
 #[cfg(feature = "contract")]
 pub mod contract;
+mod durability;
 pub mod error;
 pub mod jsonl;
 pub mod memory;
@@ -60,6 +61,7 @@ mod shell;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+pub use durability::Durability;
 pub use seam::{
     Access, Cancel, EventRange, ListQuery, Revision, SessionEntry, SessionHandle, SessionList,
     SessionStat, SessionState, SessionStore,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use turnkeep_log::Vocabulary;
 
 use super::layout::Encoding;
+use crate::Durability;
 
 /// How a [`JsonlStore`](super::JsonlStore) is opened.
 ///
@@ -31,11 +32,13 @@ pub struct JsonlOptions {
     pub vocabulary: Vocabulary,
     /// Whether runs of streamed deltas are written as one record. Reading does not depend on it.
     pub pack_chunks: bool,
+    /// When an append is acknowledged.
+    pub durability: Durability,
 }
 
 impl JsonlOptions {
     /// A store at this root, all else as it is by default: the encoding detected, frames of up to
-    /// 1 GiB, the event types of format v0, packing on.
+    /// 1 GiB, the event types of format v0, packing on, every append on disk when it returns.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
@@ -44,6 +47,7 @@ impl JsonlOptions {
             max_frame_bytes: 1 << 30,
             vocabulary: Vocabulary::v0(),
             pack_chunks: true,
+            durability: Durability::default(),
         }
     }
 }

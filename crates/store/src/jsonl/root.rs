@@ -13,7 +13,10 @@ use super::{
     fs::{EntryKind, FileStat, Fs},
     layout::{Encoding, Layout},
 };
-use crate::error::{BadRoot, IoFailure, StoreError};
+use crate::{
+    Durability,
+    error::{BadRoot, IoFailure, StoreError},
+};
 
 /// Permission bits that let someone else in.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -27,6 +30,7 @@ pub(crate) struct Root {
     pub(crate) max_frame_bytes: u64,
     pub(crate) vocabulary: Vocabulary,
     pub(crate) pack_chunks: bool,
+    pub(crate) durability: Durability,
     /// Set once no log of the other encoding was found.
     pub(crate) unmixed: OnceLock<()>,
     /// Set once the directories above the root were synced.
@@ -49,6 +53,7 @@ impl Root {
             max_frame_bytes: options.max_frame_bytes,
             vocabulary: options.vocabulary,
             pack_chunks: options.pack_chunks,
+            durability: options.durability,
             unmixed: OnceLock::new(),
             anchored: OnceLock::new(),
         })
