@@ -9,6 +9,7 @@ use super::{
     open_log::OpenLog, root::Root,
 };
 use crate::{
+    Durability,
     error::NotSerializable,
     shell::{Broken, Setback, WriteLog},
 };
@@ -16,12 +17,12 @@ use crate::{
 /// Who writes what within a store.
 pub(crate) type Registry = crate::shell::Registry<JsonlLog>;
 
-/// What is stored of a log for certain.
+/// What readers in this store may rely on of a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledged {
-    /// The file's state after the last acknowledged write.
+    /// The file's state after the last write that counts.
     pub(crate) file: FileStat,
-    /// Where the last acknowledged record ends.
+    /// Where the last record ends that counts.
     pub(crate) end: u64,
 }
 
@@ -36,7 +37,7 @@ pub(crate) struct JsonlLog {
 #[derive(Debug)]
 enum State {
     Pending { header: Box<SessionHeader>, lock: Option<Lock> },
-    Stored { log: OpenLog, _lock: Lock },
+    Stored { log: Box<OpenLog>, _lock: Lock },
 }
 
 impl JsonlLog {
@@ -48,7 +49,7 @@ impl JsonlLog {
 
     /// For a log that was read to its end, and that is locked.
     pub(crate) fn stored(root: Arc<Root>, id: SessionId, log: OpenLog, lock: Lock) -> Self {
-        Self { root, id, state: State::Stored { log, _lock: lock } }
+        Self { root, id, state: State::Stored { log: Box::new(log), _lock: lock } }
     }
 }
 
@@ -87,7 +88,7 @@ impl WriteLog for JsonlLog {
         match materialize(&self.root, header, records.as_deref(), lock) {
             Ok(made) => {
                 if let Some(lock) = lock.take() {
-                    let log = OpenLog::made(&self.root, made);
+                    let log = Box::new(OpenLog::made(&self.root, made));
                     self.state = State::Stored { log, _lock: lock };
                 }
                 Ok(())
@@ -102,7 +103,25 @@ impl WriteLog for JsonlLog {
     fn acknowledged(&self) -> Option<Acknowledged> {
         match &self.state {
             State::Pending { .. } => None,
-            State::Stored { log, .. } => Some(log.acknowledged()),
+            State::Stored { log, .. } => Some(log.acknowledged(&self.root)),
         }
+    }
+
+    fn sync(&mut self) -> Result<(), Setback> {
+        match &mut self.state {
+            State::Pending { .. } => Ok(()),
+            State::Stored { log, .. } => log.sync(),
+        }
+    }
+
+    fn unsynced(&self) -> u64 {
+        match &self.state {
+            State::Pending { .. } => 0,
+            State::Stored { log, .. } => log.unsynced(),
+        }
+    }
+
+    fn durability(&self) -> Durability {
+        self.root.durability
     }
 }

@@ -196,11 +196,12 @@ impl<R: ReadLog, L: WriteLog> SessionHandle for Handle<R, L> {
     async fn append(&self, events: Vec<Event>, cancel: &Cancel) -> Result<Seq, AppendError> {
         let writing = self.writing::<AppendError>("append", cancel)?;
         let reading = Arc::clone(&self.reading);
-        let append = move |owned: &mut Owned<L>| {
-            owned.append(&events).inspect(|next| reading.observe(next.0))
+        let begin = move |owned: &mut Owned<L>| owned.begin_append(&events);
+        let finish = move |owned: &mut Owned<L>, begun| {
+            owned.finish_append(begun).inspect(|next| reading.observe(next.0))
         };
         let missed = writing.unreported.append(self.id());
-        let outcome = match writing.mutations.submit(append, missed) {
+        let outcome = match writing.mutations.submit_shared(begin, finish, missed) {
             Ok(submitted) => submitted.outcome(cancel).await,
             Err(why) => Err(why),
         };
@@ -232,8 +233,11 @@ impl<R: ReadLog, L: WriteLog> SessionHandle for Handle<R, L> {
         if !was_closed {
             let announcement = Announcement { to: writing.closed.clone(), id: self.session() };
             let unreported = writing.unreported.clone();
+            let missed = writing.unreported.flush(self.id());
             writing.mutations.close(move |owned| {
-                drop(owned);
+                if let Some(mut owned) = owned {
+                    missed(owned.close());
+                }
                 announcement.announce(unreported.outcome());
             });
         }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `registry` | who writes what within a store |
 //! | `queue`, `mutations`, `writer` | one mutation after the other; what a failed one means |
+//! | `rounds` | syncs that are due, of many sessions at once |
 //! | `handle` | a session held open |
 //! | `store` | the operations of a store |
 //! | `intake`, `listing`, `failure` | from records to events; a page of entries; what went wrong |
@@ -20,6 +21,7 @@ pub(crate) mod listing;
 mod mutations;
 mod queue;
 mod registry;
+mod rounds;
 mod store;
 mod writer;
 

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -13,6 +13,7 @@ use turnkeep_log::{SessionHeader, SessionId};
 use super::{
     listing::Pending,
     mutations::{Mutations, WriteLog},
+    rounds::Rounds,
 };
 use crate::seam::Revision;
 
@@ -23,6 +24,7 @@ pub(crate) struct Registry<L: WriteLog> {
     backend: &'static str,
     owners: Mutex<HashMap<SessionId, Arc<Owner<L>>>>,
     pending_made: AtomicU64,
+    rounds: Rounds,
 }
 
 /// What a write handle tells the readers beside it.
@@ -30,6 +32,8 @@ pub(crate) struct Registry<L: WriteLog> {
 pub(crate) struct Owner<L: WriteLog> {
     standing: Mutex<Standing<L::Acknowledged>>,
     mutations: OnceLock<Weak<Mutations<L>>>,
+    /// Whether it has accepted what is not synced yet.
+    unsynced: AtomicBool,
 }
 
 /// How far a write handle has come.
@@ -54,9 +58,21 @@ impl<L: WriteLog> Owner<L> {
         *locked(&self.standing) = standing;
     }
 
+    pub(crate) fn is_unsynced(&self) -> bool {
+        self.unsynced.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_unsynced(&self, unsynced: bool) {
+        self.unsynced.store(unsynced, Ordering::Release);
+    }
+
     /// Lets the store reach the handle's queue.
     pub(crate) fn attach(&self, mutations: &Arc<Mutations<L>>) {
         self.mutations.get_or_init(|| Arc::downgrade(mutations));
+    }
+
+    pub(crate) fn weak_mutations(&self) -> Option<Weak<Mutations<L>>> {
+        self.mutations.get().cloned()
     }
 
     pub(crate) fn mutations(&self) -> Option<Arc<Mutations<L>>> {
@@ -67,7 +83,7 @@ impl<L: WriteLog> Owner<L> {
 impl<L: WriteLog> Registry<L> {
     pub(crate) fn new(backend: &'static str) -> Arc<Self> {
         let (owners, pending_made) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { backend, owners, pending_made })
+        Arc::new(Self { backend, owners, pending_made, rounds: Rounds::default() })
     }
 
     /// Claims a session for a write handle; `None` when there is one.
@@ -76,8 +92,11 @@ impl<L: WriteLog> Registry<L> {
         if owners.contains_key(id) {
             return None;
         }
-        let owner =
-            Arc::new(Owner { standing: Mutex::new(Standing::Opening), mutations: OnceLock::new() });
+        let owner = Arc::new(Owner {
+            standing: Mutex::new(Standing::Opening),
+            mutations: OnceLock::new(),
+            unsynced: AtomicBool::new(false),
+        });
         owners.insert(id.clone(), Arc::clone(&owner));
         Some(Claim { registry: Arc::clone(self), id: id.clone(), owner })
     }
@@ -92,6 +111,10 @@ impl<L: WriteLog> Registry<L> {
             Standing::Stored(acknowledged) => Some(acknowledged),
             _ => None,
         }
+    }
+
+    pub(crate) fn rounds(&self) -> &Rounds {
+        &self.rounds
     }
 
     /// All write handles, by session.
@@ -133,6 +156,14 @@ pub(crate) struct Claim<L: WriteLog> {
 impl<L: WriteLog> Claim<L> {
     pub(crate) fn owner(&self) -> &Arc<Owner<L>> {
         &self.owner
+    }
+
+    /// Sees to it that what was accepted is synced before long.
+    pub(crate) fn expect_sync(&self) {
+        // Without a queue, whoever calls does everything himself.
+        if self.owner.mutations().is_some() {
+            self.registry.rounds.expect_one(&self.registry);
+        }
     }
 }
 
