@@ -33,6 +33,10 @@ sim seed="":
     TURNKEEP_SIM_SEED={{ seed }} TURNKEEP_SIM_CRASH_POINTS=10000 cargo test --release --package turnkeep-store \
         --test simulation -- --nocapture {{ if seed == "" { "" } else { "storms" } }}
 
+# What an append costs beside what the disk costs; `just bench append DIRECTORY` measures that disk
+bench name="append" *args:
+    cargo bench --package turnkeep-store --bench {{ name }} -- {{ args }}
+
 # Licences, advisories, duplicates, sources (needs cargo-deny and a network)
 deny:
     cargo deny check

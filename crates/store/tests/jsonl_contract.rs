@@ -7,7 +7,12 @@ mod support;
 use std::sync::Arc;
 
 use support::disk::Disk;
-use turnkeep_store::{SessionStore, contract::Backend, contract_suite, jsonl::Encoding};
+use turnkeep_store::{
+    Durability, SessionStore,
+    contract::Backend,
+    contract_suite,
+    jsonl::{Encoding, JsonlOptions, JsonlStore},
+};
 
 struct Zstd(Disk);
 
@@ -42,5 +47,25 @@ impl Backend for Plain {
     }
 }
 
+/// One that acknowledges before it syncs. Nobody can tell, as long as the machine runs.
+struct Flushing(Disk);
+
+impl Backend for Flushing {
+    fn empty() -> Self {
+        Self(Disk::new(Encoding::Zstd))
+    }
+
+    fn instance(&self) -> Arc<dyn SessionStore> {
+        let options = JsonlOptions { durability: Durability::Flush, ..self.0.options() };
+        Arc::new(JsonlStore::open(options).unwrap())
+    }
+
+    fn tear(&self, session: &str) {
+        let frame = self.0.encode("{\"type\":\"turn/start\",\"seq\":3,\"time\":1,\"data\":{}}\n");
+        self.0.add(session, &frame[..frame.len() - 1]);
+    }
+}
+
+contract_suite!(flushing: Flushing);
 contract_suite!(zstd: Zstd);
 contract_suite!(none: Plain);

@@ -187,14 +187,19 @@ impl OpenLog {
         Ok(is_last && self.between.seal().holds(&*self.file)?)
     }
 
-    fn cut_to(&self, end: u64) -> io::Result<()> {
-        self.file.truncate(end).and_then(|()| self.file.sync_all())
+    fn cut_to(&mut self, end: u64) -> io::Result<()> {
+        self.file.truncate(end)?;
+        self.file.sync_all().inspect_err(|_| self.given_up = true)
     }
 
     /// Syncs what was appended, although nothing more can be: someone else writes, or the file
-    /// cannot be looked at. It is left alone where that fails.
+    /// cannot be looked at. Unless a sync has failed by now, which may have lost it.
     fn save(&mut self, root: &Root) {
         if self.unsynced() == 0 {
+            return;
+        }
+        if self.given_up {
+            self.give_up();
             return;
         }
         let is_in_place =
@@ -381,21 +386,18 @@ impl OpenLog {
                 stat.size
             ))));
         }
-        match self.cut_to(end).and_then(|()| self.file.stat()) {
-            Ok(stat) => {
-                self.written.file = stat;
-                self.note_synced();
-                Ok(())
-            }
-            Err(error) => {
-                self.give_up();
-                Err(poisoned(&undone, &error))
-            }
-        }
+        self.cut_to(end).map_err(|error| {
+            self.save(root);
+            poisoned(&undone, &error)
+        })?;
+        self.note_synced();
+        self.written.file = self.file.stat().map_err(|error| poisoned(&undone, &error))?;
+        self.synced = self.written;
+        Ok(())
     }
 
     /// Takes back a batch that someone else's bytes lie around, if it is last. Says what happened.
-    fn give_way(&self, bytes: &[u8], size: u64) -> String {
+    fn give_way(&mut self, bytes: &[u8], size: u64) -> String {
         let evidence = format!(
             "someone else wrote at the same time: its log has {size} bytes, where {} were expected",
             self.written.end + bytes.len() as u64
@@ -408,7 +410,7 @@ impl OpenLog {
     }
 
     /// Takes back a batch that cannot be acknowledged, if it is last; whether that worked.
-    fn withdraw(&self, bytes: &[u8], size: u64) -> bool {
+    fn withdraw(&mut self, bytes: &[u8], size: u64) -> bool {
         self.is_last(bytes, size).is_some_and(|start| self.cut_to(start).is_ok())
     }
 

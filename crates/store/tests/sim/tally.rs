@@ -52,10 +52,16 @@ pub enum Met {
     UnacknowledgedKept,
     UnacknowledgedGone,
     TailCut,
+    Shared,
+    Accepted,
+    AcceptedKept,
+    AcceptedLost,
+    AcceptedTakenBack,
+    Flushed,
 }
 
 impl Met {
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 47] = [
         Self::PowerLost,
         Self::ProcessKilled,
         Self::BytesLost,
@@ -97,6 +103,12 @@ impl Met {
         Self::UnacknowledgedKept,
         Self::UnacknowledgedGone,
         Self::TailCut,
+        Self::Shared,
+        Self::Accepted,
+        Self::AcceptedKept,
+        Self::AcceptedLost,
+        Self::AcceptedTakenBack,
+        Self::Flushed,
     ];
 }
 
