@@ -42,8 +42,10 @@ pub(crate) struct OpenLog {
     synced: Extent,
     /// What lies between the two.
     between: RunningSeal,
-    /// Whether what lies between the two could not be synced, and so does not count.
+    /// Whether what lies between the two does not count, since nobody will sync it.
     given_up: bool,
+    /// Whether a sync has failed.
+    sync_failed: bool,
     /// What lies behind the last record, to be cut off before anything is appended.
     tail: Option<Tail>,
     /// Whether what was found is known to be on disk, and the way to it.
@@ -88,6 +90,7 @@ impl OpenLog {
             synced: extent,
             between: RunningSeal::from(extent.end),
             given_up: false,
+            sync_failed: false,
             tail,
             settled: false,
         }
@@ -160,6 +163,7 @@ impl OpenLog {
                 Ok(())
             }
             Err(error) => {
+                self.sync_failed = true;
                 let after = if self.give_up() { "it was cut off" } else { "it may still be there" };
                 Err(poisoned(&format!("what was appended could not be synced ({after})"), &error))
             }
@@ -171,14 +175,17 @@ impl OpenLog {
         self.between = RunningSeal::from(self.written.end);
     }
 
-    /// Takes back what was appended since the last sync, which failed; whether that worked.
+    /// Takes back what was appended since the last sync, if one has failed; whether it is gone.
     ///
-    /// This is a matter of appearances, and important for that: the system may have given up bytes
-    /// that it goes on showing, and no later sync would store them. Whoever opened the log next
-    /// would append behind them, and have a hole there after a power cut.
+    /// Without a failed sync it can stay: whoever opens the log next syncs it. After one this is a
+    /// matter of appearances, and important for that: the system may have given up bytes that it
+    /// goes on showing, and no later sync would store them. Whoever opened the log next would append
+    /// behind them, and have a hole there after a power cut.
     fn give_up(&mut self) -> bool {
         self.given_up = true;
-        self.holds_what_was_written().unwrap_or(false) && self.cut_to(self.synced.end).is_ok()
+        self.sync_failed
+            && self.holds_what_was_written().unwrap_or(false)
+            && self.cut_to(self.synced.end).is_ok()
     }
 
     /// Whether the file is as long as this handle left it, and holds what it appended.
@@ -189,27 +196,25 @@ impl OpenLog {
 
     fn cut_to(&mut self, end: u64) -> io::Result<()> {
         self.file.truncate(end)?;
-        self.file.sync_all().inspect_err(|_| self.given_up = true)
+        self.file.sync_all().inspect_err(|_| self.sync_failed = true)
     }
 
-    /// Syncs what was appended, although nothing more can be: someone else writes, or the file
-    /// cannot be looked at. Unless a sync has failed by now, which may have lost it.
+    /// Syncs what was appended, although nothing more can be, since someone else writes. Unless a
+    /// sync has failed by now, which may have lost it.
     fn save(&mut self, root: &Root) {
         if self.unsynced() == 0 {
-            return;
-        }
-        if self.given_up {
-            self.give_up();
             return;
         }
         let is_in_place =
             root.fs.stat(&self.path).is_ok_and(|named| named.same_file(&self.written.file));
         let is_whole = || self.between.seal().holds(&*self.file).unwrap_or(false);
-        if is_in_place && is_whole() && self.file.sync_data().is_ok() {
-            self.note_synced();
-        } else {
-            self.given_up = true;
+        if !self.sync_failed && is_in_place && is_whole() {
+            match self.file.sync_data() {
+                Ok(()) => return self.note_synced(),
+                Err(_) => self.sync_failed = true,
+            }
         }
+        self.give_up();
     }
 
     fn pass_fence(&mut self, root: &Root, id: &SessionId) -> Result<(), Setback> {
@@ -352,8 +357,11 @@ impl OpenLog {
         let before = self.written.end;
         let end = before + bytes.len() as u64;
         let stat = self.file.stat().map_err(|error| {
-            self.withdraw(bytes, end);
-            self.save(root);
+            if self.withdraw(bytes, end) {
+                self.note_synced();
+            } else {
+                self.give_up();
+            }
             poisoned("its log could not be looked at", &error)
         })?;
         if stat.size != end {
@@ -376,7 +384,7 @@ impl OpenLog {
         let undone = format!("failed to roll back append to \"{}\"", self.path.display());
         let end = self.written.end;
         let stat = self.file.stat().map_err(|error| {
-            self.save(root);
+            self.give_up();
             poisoned(&undone, &error)
         })?;
         if stat.size != end + torn.written {
@@ -387,7 +395,7 @@ impl OpenLog {
             ))));
         }
         self.cut_to(end).map_err(|error| {
-            self.save(root);
+            self.give_up();
             poisoned(&undone, &error)
         })?;
         self.note_synced();
