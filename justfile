@@ -37,6 +37,14 @@ sim seed="":
 bench name="append" *args:
     cargo bench --package turnkeep-store --bench {{ name }} -- {{ args }}
 
+# Kill processes that write, for so many seconds, and count what is lost
+storm seconds="30":
+    TURNKEEP_STORM_SECONDS={{ seconds }} cargo test --package turnkeep-store --test storm -- --nocapture
+
+# Read what nobody would write, each target for so many seconds; `TURNKEEP_FUZZ_SEED` repeats one run
+fuzz seconds="60":
+    TURNKEEP_FUZZ_SECONDS={{ seconds }} cargo test --package turnkeep-store --test fuzz -- --nocapture
+
 # Licences, advisories, duplicates, sources (needs cargo-deny and a network)
 deny:
     cargo deny check

@@ -3,6 +3,9 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
+#[allow(dead_code, reason = "only the tests against it use it")]
+pub(crate) mod peer;
+
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},

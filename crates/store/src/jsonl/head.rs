@@ -100,6 +100,14 @@ fn first_line(
     }
 }
 
+/// What is said of a log that ends before its first line does.
+pub(crate) fn headerless(subject: Subject<'_>, encoding: Encoding) -> LogFailure {
+    subject.corrupt(match encoding {
+        Encoding::Zstd => "empty or header-less Zstandard session log",
+        Encoding::None => "empty or header-less session log",
+    })
+}
+
 /// The line that the first frame consists of.
 pub(crate) fn header_line<'t>(text: &'t str, subject: Subject<'_>) -> Result<&'t str, LogFailure> {
     text.strip_suffix('\n')

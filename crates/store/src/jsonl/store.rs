@@ -10,6 +10,7 @@ use super::{
     discover::{self, check_place},
     failure::{LogFailure, Subject},
     fs::{Fs, OpenMode, OsFs},
+    head::headerless,
     layout::{Encoding, SessionDir},
     list,
     lock::Lock,
@@ -163,9 +164,9 @@ impl Core for Shared {
         let Some((head, _)) = snapshot::read_head(&self.root, &self.registry, id, &dir)? else {
             return Ok(None);
         };
-        let header = head.header()?.ok_or_else(|| {
-            Subject { id, path: &path }.corrupt("empty or header-less session log")
-        })?;
+        let header = head
+            .header()?
+            .ok_or_else(|| headerless(Subject { id, path: &path }, self.root.encoding))?;
         check_place(&self.root, &header, &dir)?;
         Ok(Some((header, self.reader_of(&dir))))
     }

@@ -15,7 +15,7 @@ use crate::{
         failure::{LogFailure, Subject},
         frames::{DecodeError, Decoder, FrameScan, scan_frame, text_of},
         fs::{File, FileStat},
-        head::{decode_failure, frame_failed, header_line},
+        head::{decode_failure, frame_failed, header_line, headerless},
         layout::Encoding,
         root::Root,
         seal::{Ending, Seal},
@@ -147,10 +147,7 @@ impl<'a> Pass<'a> {
     }
 
     fn headerless(&self) -> LogFailure {
-        self.subject.corrupt(match self.root.encoding {
-            Encoding::Zstd => "empty or header-less Zstandard session log",
-            Encoding::None => "empty or header-less session log",
-        })
+        headerless(self.subject, self.root.encoding)
     }
 }
 
