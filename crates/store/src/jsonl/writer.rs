@@ -124,7 +124,8 @@ impl JsonlLog {
             return;
         };
         let acknowledged = log.acknowledged(&self.root).end;
-        while let Some(noted) = self.noted.pop_front_if(|noted| noted.end <= acknowledged) {
+        let count = self.noted.iter().take_while(|noted| noted.end <= acknowledged).count();
+        for noted in self.noted.drain(..count) {
             keeper.add(noted.offset, noted.entries, noted.file, noted.end);
         }
         if log.unsynced() == 0 {

@@ -157,7 +157,7 @@ fn next_good_frame(bytes: &[u8], decoder: &mut Decoder) -> Search {
     let mut from = 1;
     while let Some(at) = bytes.get(from..).and_then(|rest| magic.find(rest)).map(|at| from + at) {
         from = at + 1;
-        let before = budget.clone();
+        let before = budget;
         let Some(most) = budget.place() else { return Search::GaveUp(at) };
         let candidate = bytes.get(at..).unwrap_or_default();
         let mut blocks = most;
