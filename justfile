@@ -43,7 +43,7 @@ storm seconds="30":
 
 # Read what nobody would write, each target for so many seconds; `TURNKEEP_FUZZ_SEED` repeats one run
 fuzz seconds="60":
-    TURNKEEP_FUZZ_SECONDS={{ seconds }} cargo test --package turnkeep-store --test fuzz -- --nocapture
+    TURNKEEP_FUZZ_SECONDS={{ seconds }} cargo test --package turnkeep-store --package turnkeep-turns --test fuzz -- --nocapture
 
 # Licences, advisories, duplicates, sources (needs cargo-deny and a network)
 deny:

@@ -17,9 +17,10 @@ use turnkeep_log::{
 };
 use turnkeep_store::SessionStat;
 use turnkeep_turns::{
-    Answer, ChangesError, MessageError, PageRequest, Parts, Projection, ReconcileError,
-    ReconcilePage, ReconcileScan, TurnPage, TurnPageError, TurnQuery, TurnScan, changes,
-    message::exact,
+    Answer, ChangesError, MessageError, PageRequest, Parts, Projection, Purpose, ReconcileError,
+    ReconcilePage, ReconcileScan, SourceKind, TurnPage, TurnPageError, TurnQuery, TurnScan,
+    changes,
+    message::{MessageScan, exact},
     query::{DEFAULT_TURNS, DEFAULT_WIDTH},
     reconcile::{ReconcileConfig, ReconcileRequest},
 };
@@ -193,7 +194,7 @@ pub(crate) async fn message(
 ) -> Result<String, Failure> {
     let end = Instant::now() + deadline;
     let source = find(sources, session, request.directory.as_deref(), end, &mut place).await?;
-    let found = one_message(&*source, &request.message, end).await?;
+    let found = one_message(&*source, session, &request.message, end).await?;
     let (bytes, reasoning) = (found.text.len(), request.include_reasoning);
     Ok(off_the_workers(bytes, move || {
         let Whole { text, room } = found;
@@ -216,19 +217,25 @@ pub(crate) async fn changes(
     let end = Instant::now() + deadline;
     let source = find(sources, session, request.directory.as_deref(), end, &mut place).await?;
     let (found, file) = match request.file.clone() {
-        None => (one_message(&*source, &request.message, end).await?, None),
+        None => (one_message(&*source, session, &request.message, end).await?, None),
         Some(file) => {
             let found = timeout_at(end, source.diffs(&request.message)).await;
             (found.unwrap_or(Err(MessageError::TimedOut))?, Some(file))
         }
     };
-    Ok(off_the_workers(found.text.len(), move || {
+    let body = off_the_workers(found.text.len(), move || {
         let Whole { text, room } = found;
         let body = changes_in(&text, file.as_deref());
         drop((text, room));
         body
     })
-    .await?)
+    .await;
+    match body {
+        Err(ChangesError::FileNotFound) if is_unknown(&*source, end).await => {
+            Err(MessageError::SessionNotFound.into())
+        }
+        body => Ok(body?),
+    }
 }
 
 /// The body: of the files that a message changed, made of the message; or of one file, made of the
@@ -242,11 +249,37 @@ fn changes_in(text: &str, file: Option<&str>) -> Result<String, ChangesError> {
     }
 }
 
-async fn one_message(source: &dyn Source, id: &str, end: Instant) -> Result<Whole, MessageError> {
+/// Reads one message whole, from a page if the source cannot send it by itself.
+async fn one_message(
+    source: &dyn Source,
+    session: &str,
+    id: &str,
+    end: Instant,
+) -> Result<Whole, MessageError> {
     let found = timeout_at(end, source.message(id)).await;
-    let found = found.unwrap_or(Err(MessageError::TimedOut))?;
-    // An answer without a message in it is none.
-    if found.text.is_empty() { Err(MessageError::Upstream) } else { Ok(found) }
+    match found.unwrap_or(Err(MessageError::TimedOut)) {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => {
+            let scan = MessageScan::new(session, id, source.kind())?;
+            let text = drive(source, scan, end).await?.finish()?;
+            Ok(Whole { text, room: None })
+        }
+        Err(MessageError::NotFound) if is_unknown(source, end).await => {
+            Err(MessageError::SessionNotFound)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the source does not know the session at all. OpenCode says so only when it is asked for
+/// rows: to it, an unknown session is one without the message, and one without changes.
+async fn is_unknown(source: &dyn Source, end: Instant) -> bool {
+    let newest = PageRequest { before: None, limit: 1, purpose: Purpose::Probe };
+    source.kind() == SourceKind::OpenCode
+        && matches!(
+            timeout_at(end, source.page(&newest)).await,
+            Ok(Ok(Fetched { answer: Answer::NotFound, .. }))
+        )
 }
 
 /// Something that says what to ask a source for until it has seen enough.
@@ -278,6 +311,18 @@ impl Scan for ReconcileScan {
     }
 
     fn feed(&mut self, answer: Answer) -> Result<(), ReconcileError> {
+        self.feed(answer)
+    }
+}
+
+impl Scan for MessageScan {
+    type Error = MessageError;
+
+    fn want(&self) -> Option<&PageRequest> {
+        self.want()
+    }
+
+    fn feed(&mut self, answer: Answer) -> Result<(), MessageError> {
         self.feed(answer)
     }
 }

@@ -11,7 +11,7 @@ use support::{
     host::RunningHost,
     logs::Logs,
     store::{TestStore, golden, turns},
-    upstream::{Act, Request, ScriptedUpstream, answer, response},
+    upstream::{Act, Request, ScriptedUpstream, answer, list, response},
 };
 use turnkeep_host::HostOptions;
 use turnkeep_store::SessionStore;
@@ -155,9 +155,127 @@ async fn the_upstream_is_asked_for_exactly_this_message() {
     let told = host.get(&format!("{MESSAGE}?includeReasoning=false")).await.json();
     assert_eq!(told["parts"], json!([full["parts"][1]]));
     assert_eq!(upstream.requests()[1].query, "", "what is left out is left out here");
-    for dots in ["/api/session/ses_1/message/%2E", "/api/session/ses_1/message/%2e%2e"] {
-        assert_eq!(host.get(dots).await.status, 404);
+    // The server has no message of such an id, and would call it a mistake to ask.
+    for id in ["%2E", "%2e%2e", "1", "prompt-1", "unreadable:ses_2"] {
+        let path = format!("/api/session/ses_1/message/{id}");
+        assert_eq!(host.get(&path).await.status, 404, "{id}");
     }
+    let asked = upstream.requests();
+    assert!(asked[2..].iter().all(|request| request.path == "/session/ses_1/message"), "{asked:?}");
+}
+
+/// Three messages of one turn. The server can encode all but `poisoned`, which it does for a
+/// message by itself and for a page that has no cursor.
+async fn poisoned(poisoned: &'static str) -> (ScriptedUpstream, RunningHost) {
+    let row = |id: &str, role: &str, time: u64| {
+        let info = json!({ "id": id, "role": role, "time": { "created": time },
+            "summary": { "diffs": [{ "file": id, "patch": "+x", "additions": 1, "deletions": 0 }] } });
+        json!({ "info": info, "parts": [{ "type": "reasoning", "text": "hm" }] })
+    };
+    let rows = vec![row("msg_1", "user", 1), row("msg_2", "user", 2), row("msg_3", "user", 3)];
+    let unencodable =
+        json!({ "name": "BadRequest", "data": { "message": CANARY, "kind": "Body" } });
+    let history = json!([{ "type": "message.updated.1", "data": {
+        "sessionID": "ses_1", "info": { "id": "msg_1", "time": { "created": 1 } } } }]);
+    upstream(move |request| {
+        if request.path == "/sync/history" {
+            return answer(200, &[], &history.to_string());
+        }
+        let page = (request.path == "/session/ses_1/message").then(|| list(&rows, request));
+        match page {
+            Some(Act::Send(bytes)) => {
+                let text = String::from_utf8_lossy(&bytes);
+                if text.contains("x-next-cursor") || !text.contains(poisoned) {
+                    return Act::Send(bytes);
+                }
+            }
+            Some(act) => return act,
+            None => {}
+        }
+        answer(400, &[], &unencodable.to_string())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_encoded_comes_from_a_page() {
+    let (_upstream, host) = poisoned("msg_2").await;
+    let path = "/api/session/ses_1/message/msg_2";
+    let told = host.get(path).await;
+    assert_eq!(told.status, 200, "{}", told.body);
+    let told = told.json();
+    assert_eq!(told["info"]["id"], "msg_2");
+    assert_eq!(
+        told["info"]["summary"]["diffs"],
+        json!([{ "file": "msg_2", "additions": 1, "deletions": 0 }])
+    );
+    assert_eq!(told["parts"], json!([{ "type": "reasoning", "text": "hm" }]));
+    let told = host.get(&format!("{path}?includeReasoning=false")).await.json();
+    assert_eq!(told["parts"], json!([]));
+    let changes = host.get("/api/openchamber/sessions/ses_1/changes?messageID=msg_2").await;
+    assert_eq!(changes.body, r#"{"files":[{"file":"msg_2","additions":1,"deletions":0}]}"#);
+    // One that the server refuses in this way and lists nowhere.
+    let lost = host.get("/api/session/ses_1/message/msg_9").await;
+    assert_eq!((lost.status, lost.body.as_str()), (502, r#"{"error":"upstream"}"#));
+}
+
+#[tokio::test]
+async fn the_oldest_message_comes_as_its_stub_when_it_cannot_be_encoded() {
+    let (_upstream, host) = poisoned("msg_1").await;
+    let told = host.get(MESSAGE).await.json();
+    assert_eq!(told["info"]["id"], "msg_1");
+    assert_eq!(told["info"]["error"]["name"], "TurnkeepUnreadable");
+    assert_eq!(told["parts"], json!([]));
+}
+
+#[tokio::test]
+async fn what_a_page_shows_in_place_of_a_message_can_be_had_too() {
+    // Nothing tells which message it is.
+    let refusal = json!({ "name": "BadRequest", "data": { "message": CANARY, "kind": "Body" } });
+    let (_upstream, host) = upstream(move |request| match request.path.as_str() {
+        "/sync/history" => answer(500, &[], "{}"),
+        _ => answer(400, &[], &refusal.to_string()),
+    })
+    .await;
+    let page = host.page("ses_1", 3, None).await;
+    let id = page["records"][0]["info"]["id"].as_str().unwrap();
+    assert_eq!(id, "unreadable:ses_1");
+    let told = host.get(&format!("/api/session/ses_1/message/{id}")).await;
+    assert_eq!((told.status, told.json()), (200, page["records"][0].clone()));
+    let changes = format!("/api/openchamber/sessions/ses_1/changes?messageID={id}");
+    assert_eq!(host.get(&changes).await.body, r#"{"files":[]}"#);
+    let change = host.get(&format!("{changes}&file=a")).await;
+    assert_eq!(change.body, r#"{"error":"change file not found","code":"change_not_found"}"#);
+}
+
+#[tokio::test]
+async fn a_message_of_an_unknown_session_is_told_from_an_unknown_message() {
+    // To the server, a session that it does not know is one without the message or any change.
+    let refused = |text: &str| json!({ "name": "NotFoundError", "data": { "message": format!("{text}: {CANARY}") } });
+    let (no_session, no_message) = (refused("Session not found"), refused("Message not found"));
+    let (upstream, host) = upstream(move |request| match request.path.as_str() {
+        "/session/ses_1/message" => answer(200, &[], "[]"),
+        path if path.ends_with("/diff") => answer(200, &[], "[]"),
+        path if path.contains("/message/") => answer(404, &[], &no_message.to_string()),
+        _ => answer(404, &[], &no_session.to_string()),
+    })
+    .await;
+    let session = r#"{"error":"session not found","code":"session_not_found"}"#;
+    let message = r#"{"error":"not found","code":"not_found"}"#;
+    let change = r#"{"error":"change file not found","code":"change_not_found"}"#;
+    for (id, message, change) in [("ses_1", message, change), ("ses_2", session, session)] {
+        for (path, body) in [
+            (format!("/api/session/{id}/message/msg_1"), message),
+            (format!("/api/openchamber/sessions/{id}/changes?messageID=msg_1"), message),
+            (format!("/api/openchamber/sessions/{id}/changes?messageID=msg_1&file=a"), change),
+        ] {
+            let told = host.get(&path).await;
+            assert_eq!((told.status, told.body.as_str()), (404, body), "{path}");
+        }
+    }
+    let asked = upstream.requests();
+    let probes: Vec<_> = asked.iter().filter(|request| request.query == "limit=1").collect();
+    assert_eq!((asked.len(), probes.len()), (12, 6), "one look at the session for each miss");
 }
 
 #[tokio::test]

@@ -199,6 +199,11 @@ async fn a_session_is_followed_through_all_that_befalls_it() {
     whole.push("msg_ffffffffffff00000000000000".to_owned());
     assert_eq!(page_ids(&host, &session).await, whole);
     assert_eq!(ids_of(&records(&host.round(&session, &first).await)), whole);
+    // By itself it comes from the page that the server does send.
+    let path = format!("/api/session/{session}/message/msg_ffffffffffff00000000000000");
+    let message = host.get(&path).await;
+    assert_eq!(message.status, 200, "{}", message.body);
+    assert_eq!(message.json()["parts"][0]["text"], "Answer in a form.");
 }
 
 #[tokio::test]

@@ -332,7 +332,14 @@ async fn a_bug_is_an_internal_error_and_no_more() {
     let mut options = HostOptions::default();
     options.store = Some(watched);
     let host = RunningHost::start(options).await;
-    for path in ["/api/openchamber/sessions/s/messages", "/api/turnkeep/sessions/s"] {
+    for path in [
+        "/api/openchamber/sessions/s/messages",
+        "/api/openchamber/sessions/s/messages/reconcile?anchor=m",
+        "/api/session/s/message/m",
+        "/api/openchamber/sessions/s/changes?messageID=m",
+        "/api/openchamber/sessions/s/changes?messageID=m&file=a",
+        "/api/turnkeep/sessions/s",
+    ] {
         let answer = host.get(path).await;
         assert_eq!((answer.status, answer.body.as_str()), (500, r#"{"error":"internal error"}"#));
     }

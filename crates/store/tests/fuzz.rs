@@ -60,10 +60,12 @@ const FACTOR: usize = 128;
 
 #[test]
 fn frames() {
-    let inputs = prop_oneof![
-        4 => Mutant::any(Encoding::Zstd).prop_map(|mutant| mutant.bytes()),
-        1 => vec(any::<u8>(), 0..80).prop_map(|rest| [&scan::MAGIC[..], &rest].concat()),
-    ];
+    let inputs = || {
+        prop_oneof![
+            4 => Mutant::any(Encoding::Zstd).prop_map(|mutant| mutant.bytes()),
+            1 => vec(any::<u8>(), 0..80).prop_map(|rest| [&scan::MAGIC[..], &rest].concat()),
+        ]
+    };
     fuzz("frames", inputs, Clone::clone, |_, bytes| {
         let mut at = 0;
         // Frame by frame, as far as they go.
@@ -99,7 +101,7 @@ fn frames() {
 fn rows() {
     fuzz(
         "rows",
-        mutants::line(),
+        mutants::line,
         |line| line.clone().into_bytes(),
         |_, bytes| {
             let line = std::str::from_utf8(bytes).unwrap();
@@ -140,7 +142,7 @@ fn rows() {
 
 #[test]
 fn headers() {
-    let inputs = prop_oneof![6 => mutants::header(), 1 => mutants::line()];
+    let inputs = || prop_oneof![6 => mutants::header(), 1 => mutants::line()];
     fuzz(
         "headers",
         inputs,
@@ -177,7 +179,7 @@ fn headers() {
 fn json() {
     fuzz(
         "json",
-        mutants::line(),
+        mutants::line,
         |line| line.clone().into_bytes(),
         |_, bytes| {
             let text = std::str::from_utf8(bytes).unwrap();
@@ -221,7 +223,7 @@ fn plain_logs() {
 /// Reads whole logs through the store.
 fn logs(target: &str, encoding: Encoding) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let inputs = (Mutant::any(encoding), any::<[u8; 2]>());
+    let inputs = || (Mutant::any(encoding), any::<[u8; 2]>());
     let dir = tempfile::tempdir().unwrap();
     fuzz(
         target,

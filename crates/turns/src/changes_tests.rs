@@ -85,3 +85,25 @@ fn files_are_checked() {
     }
     assert_eq!(parse_file(Param::Repeated), Err(ChangesError::BadFile));
 }
+
+#[test]
+fn a_real_servers_diffs_are_those_of_its_message() {
+    let read = |file: &str| {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/opencode/b-long/");
+        std::fs::read_to_string(format!("{root}{file}")).unwrap()
+    };
+    let (message, diffs) = (read("message-user-6.json"), read("diff-user-6.json"));
+    let files: serde_json::Value = serde_json::from_str(&list(&message)).unwrap();
+    let listed = files["files"].as_array().unwrap();
+    let entries: Vec<_> = Json::parse(&diffs).unwrap().elements().unwrap().collect();
+    assert!(!entries.is_empty() && listed.len() == entries.len());
+    for (file, entry) in listed.iter().zip(entries) {
+        let name = file["file"].as_str().unwrap();
+        assert_eq!(find(&diffs, name), Ok(format!(r#"{{"diff":{}}}"#, entry.text())));
+        let entry: serde_json::Value = serde_json::from_str(entry.text()).unwrap();
+        for key in ["status", "additions", "deletions"] {
+            assert_eq!(file.get(key), entry.get(key), "{key} of {name}");
+        }
+        assert_eq!((file.get("patch"), entry["patch"].is_string()), (None, true));
+    }
+}

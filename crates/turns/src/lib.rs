@@ -54,6 +54,9 @@ mod normalize;
 mod object;
 #[cfg(test)]
 mod oracle;
+#[cfg(test)]
+#[path = "oracle/tests.rs"]
+mod oracle_tests;
 pub mod page;
 mod pieces;
 pub mod projection;

@@ -3,6 +3,13 @@
 //! A turn page shows most parts by reference; a client that wants one whole asks for its message.
 //! The message leaves as its source sent it, except that diffs in its summary are reduced as they
 //! are everywhere, and that reasoning can be left out.
+//!
+//! A source may have a message that it cannot send by itself. [`MessageScan`] looks for that one on
+//! the pages of its session.
+
+mod scan;
+
+pub use self::scan::MessageScan;
 
 use turnkeep_log::json::{Json, Kind};
 
@@ -10,6 +17,7 @@ use crate::{
     error::MessageError,
     projection::{Parts, Projection},
     query::{MAX_ID_UNITS, Param},
+    reader::placeholder,
     summary,
 };
 
@@ -38,18 +46,24 @@ fn is_id(text: &str) -> bool {
     (1..=MAX_ID_UNITS).contains(&text.encode_utf16().count())
 }
 
+/// Whether this is the id under which a page shows the message of `session` that nobody can read
+/// and of which not even the id is known. No source has a message of that id; [`MessageScan`] finds
+/// it.
+#[must_use]
+pub fn is_placeholder(session: &str, id: &str) -> bool {
+    id == placeholder(session)
+}
+
 /// The body of the answer, made of the body that the source sent: `{info, parts}`, or what would be
-/// its `info` alone. An empty body, which some servers send in place of a message, is `{}`.
+/// its `info` alone.
 ///
 /// What is not taken out stays byte for byte, as [`Projection::write`] has it.
 ///
 /// # Errors
 ///
-/// [`MessageError::Upstream`] when the body is no JSON object.
+/// [`MessageError::Upstream`] when the body is no JSON object. An empty one, with which a server may
+/// say that all is well, is no message either.
 pub fn exact(body: &str, reasoning: bool) -> Result<String, MessageError> {
-    if body.is_empty() {
-        return Ok(String::from("{}"));
-    }
     let message = Json::parse(body).map_err(|_| MessageError::Upstream)?;
     if message.kind() != Kind::Object {
         return Err(MessageError::Upstream);

@@ -256,10 +256,15 @@ fn captures_of_a_real_server_project_as_the_oracle_does() {
         for file in
             fs::read_dir(&directory).into_iter().flatten().map(|entry| entry.unwrap().path())
         {
+            // The pages beside it have the same records.
+            if file.ends_with("messages-full.json") {
+                continue;
+            }
             let text = fs::read_to_string(&file).unwrap();
-            let list = Json::parse(&text).unwrap();
-            lists += 1;
-            for record in list.elements().into_iter().flatten() {
+            let body = Json::parse(&text).unwrap();
+            let single = body.get("info").map(|_| body);
+            lists += usize::from(single.is_none());
+            for record in body.elements().into_iter().flatten().chain(single) {
                 records += 1;
                 for projection in ALL {
                     check(projection, record.text());
@@ -268,7 +273,7 @@ fn captures_of_a_real_server_project_as_the_oracle_does() {
             }
         }
     }
-    assert!(lists >= 20 && records > 500 && slim_parts > 500, "{lists} {records} {slim_parts}");
+    assert!(lists >= 30 && records > 1000 && slim_parts > 1000, "{lists} {records} {slim_parts}");
 }
 
 #[test]

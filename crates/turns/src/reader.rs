@@ -27,8 +27,8 @@ use std::collections::HashSet;
 
 use turnkeep_log::json::{Json, Walk};
 
-pub(crate) use self::start::Start;
 use self::unreadable::Neighbour;
+pub(crate) use self::{start::Start, unreadable::placeholder};
 use crate::{
     error::TurnPageError,
     page::{Answer, PageRequest, Purpose, SourceKind, SourcePage, SourceRow},

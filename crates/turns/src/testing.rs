@@ -1,6 +1,7 @@
 //! Sessions in memory, served as their sources serve them.
 
 pub(crate) mod drafts;
+pub(crate) mod shifting;
 
 use turnkeep_log::{
     Text,

@@ -177,6 +177,13 @@ impl LogSession {
     pub(crate) async fn glimpse(&self) -> Option<Glimpse> {
         self.fold.lock().await.as_ref().map(Entry::glimpse)
     }
+
+    async fn record(&self, id: &str) -> Result<Text, MessageError> {
+        let slot = self.fold.lock().await;
+        let entry = slot.as_ref().ok_or(MessageError::Upstream)?;
+        let record = entry.fold().record(id).ok_or(MessageError::NotFound)?;
+        Ok(record.text().clone())
+    }
 }
 
 #[async_trait]
@@ -203,18 +210,16 @@ impl Source for LogSession {
         Ok(Fetched { answer: Answer::Page(page), bytes, room: None })
     }
 
-    async fn message(&self, id: &str) -> Result<Whole, MessageError> {
-        let slot = self.fold.lock().await;
-        let entry = slot.as_ref().ok_or(MessageError::Upstream)?;
-        let record = entry.fold().record(id).ok_or(MessageError::NotFound)?;
-        Ok(Whole { text: record.text().clone(), room: None })
+    async fn message(&self, id: &str) -> Result<Option<Whole>, MessageError> {
+        let text = self.record(id).await?;
+        Ok(Some(Whole { text, room: None }))
     }
 
     async fn diffs(&self, message: &str) -> Result<Whole, MessageError> {
         let none = || Whole { text: Text::from("[]"), room: None };
-        let message = match self.message(message).await {
+        let message = match self.record(message).await {
             Err(MessageError::NotFound) => return Ok(none()),
-            message => message?.text,
+            message => message?,
         };
         let record = Json::parse(&message).map_err(|_| MessageError::Internal)?;
         let diffs = record.path(&["info", "summary", "diffs"]);

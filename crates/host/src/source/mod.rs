@@ -61,12 +61,14 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// Only for rows that no scan could go on from; every other outcome is an [`Answer`].
     async fn page(&self, request: &PageRequest) -> Result<Fetched, TurnPageError>;
 
-    /// Asks for one message whole: the JSON text of it, which need not be a message yet.
+    /// Asks for one message whole: the JSON text of it, which need not be a message yet. `None`
+    /// when the source has the message and cannot send it by itself; a page may hold it.
     ///
     /// # Errors
     ///
-    /// There is no such message or no such session, or the source fails.
-    async fn message(&self, id: &str) -> Result<Whole, MessageError>;
+    /// There is no such message or no such session, which not every source tells apart, or the
+    /// source fails.
+    async fn message(&self, id: &str) -> Result<Option<Whole>, MessageError>;
 
     /// Asks for the diffs of the files that one message changed: the JSON text of them, an array
     /// if all is well. A message that is not there changed none.

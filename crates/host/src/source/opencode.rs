@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use turnkeep_log::Text;
 use turnkeep_turns::{
     Answer, MessageError, PageRequest, Purpose, SourceKind, SourcePage, TurnPageError,
+    message::is_placeholder,
 };
 
 use super::{
@@ -133,11 +135,7 @@ impl Reader {
 
 impl OpenCodeSession {
     /// Reads one thing whole: what a message is, or what it changed.
-    async fn whole(
-        &self,
-        segments: Vec<String>,
-        message: Option<&str>,
-    ) -> Result<Whole, MessageError> {
+    async fn whole(&self, segments: Vec<String>, message: Option<&str>) -> Result<Whole, Trouble> {
         let query: Vec<_> =
             [("directory", self.reader.directory.as_deref()), ("messageID", message)]
                 .into_iter()
@@ -153,15 +151,9 @@ impl OpenCodeSession {
             source.upstream.get(&segments, &query, MAX_SINGLE_BYTES).await
         };
         let (reply, _) = self.reader.source.wholes.join(key, Moment::default(), read).await;
-        reply.map(|Reply { body, room, .. }| Whole { text: body, room: Some(room) }).map_err(
+        reply.map(|Reply { body, room, .. }| Whole { text: body, room: Some(room) }).inspect_err(
             |trouble| {
                 tracing::warn!(session = ?self.reader.id, trouble = trouble.label(), "upstream");
-                match trouble {
-                    Trouble::NotFound => MessageError::SessionNotFound,
-                    Trouble::MessageNotFound => MessageError::NotFound,
-                    Trouble::Unavailable => MessageError::Unavailable,
-                    _ => MessageError::Upstream,
-                }
             },
         )
     }
@@ -183,23 +175,40 @@ impl Source for OpenCodeSession {
         page
     }
 
-    async fn message(&self, id: &str) -> Result<Whole, MessageError> {
-        // No message has such an id, and no URL can have it as a segment.
-        if id == "." || id == ".." {
+    async fn message(&self, id: &str) -> Result<Option<Whole>, MessageError> {
+        if is_placeholder(&self.reader.id, id) {
+            return Ok(None);
+        }
+        if !may_be_messages(id) {
             return Err(MessageError::NotFound);
         }
         let segments = ["session", &self.reader.id, "message", id].map(str::to_owned);
-        self.whole(segments.into(), None).await
+        match self.whole(segments.into(), None).await {
+            Ok(message) => Ok(Some(message)),
+            Err(Trouble::Unencodable) => Ok(None),
+            Err(Trouble::NotFound) => Err(MessageError::SessionNotFound),
+            Err(Trouble::MessageNotFound) => Err(MessageError::NotFound),
+            Err(Trouble::Unavailable) => Err(MessageError::Unavailable),
+            Err(_) => Err(MessageError::Upstream),
+        }
     }
 
     async fn diffs(&self, message: &str) -> Result<Whole, MessageError> {
+        if !may_be_messages(message) {
+            return Ok(Whole { text: Text::from("[]"), room: None });
+        }
         let segments = ["session", &self.reader.id, "diff"].map(str::to_owned);
         // That route has one body for everything that it does not know: an empty list.
-        self.whole(segments.into(), Some(message)).await.map_err(|error| match error {
-            MessageError::NotFound | MessageError::SessionNotFound => MessageError::Upstream,
-            error => error,
+        self.whole(segments.into(), Some(message)).await.map_err(|trouble| match trouble {
+            Trouble::Unavailable => MessageError::Unavailable,
+            _ => MessageError::Upstream,
         })
     }
+}
+
+/// Whether the server can have a message of this id. It answers others as if they were mistakes.
+fn may_be_messages(id: &str) -> bool {
+    id.starts_with("msg")
 }
 
 fn answer(trouble: Trouble) -> Answer {

@@ -1,4 +1,4 @@
-use super::{Answer, body};
+use super::{Answer, TurnPageError, body};
 
 /// Why there is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -27,6 +27,19 @@ pub enum MessageError {
     /// A bug on this side.
     #[error("a message was read wrongly; please report this")]
     Internal,
+}
+
+impl From<TurnPageError> for MessageError {
+    /// What it means that the rows of the session cannot be read on.
+    fn from(error: TurnPageError) -> Self {
+        match error {
+            TurnPageError::SessionNotFound => Self::SessionNotFound,
+            TurnPageError::Unavailable => Self::Unavailable,
+            TurnPageError::TimedOut => Self::TimedOut,
+            TurnPageError::Internal => Self::Internal,
+            _ => Self::Upstream,
+        }
+    }
 }
 
 impl MessageError {

@@ -11,7 +11,7 @@ use super::{
     attempt::{Attempt, Block, Chunk, Kind, NewCall},
     calls::Place,
     failure,
-    record::{Around, Record},
+    record::{Around, PartNumber, Record},
     render::{Writer, cut, string},
     tool::{Arguments, Asked, Tool},
     user::{attachment, file},
@@ -253,7 +253,7 @@ impl Assistant {
         match (block.kind, &block.call) {
             (Kind::Text | Kind::Reasoning, _) => {
                 let kind = if block.kind == Kind::Text { "text" } else { "reasoning" };
-                record.open_part(around, part, kind, out);
+                record.open_part(around, PartNumber(part), kind, out);
                 out.key("text").literal(&block.words);
                 span(block.started, ended, out);
                 out.close();
@@ -267,7 +267,7 @@ impl Assistant {
                 };
                 let (id, name, at) = (&call.id, &call.name, block.started);
                 let asked = Asked { id, name, arguments, at, closed: self.closed };
-                record.open_part(around, part, "tool", out);
+                record.open_part(around, PartNumber(part), "tool", out);
                 tool.part(&asked, record, around, part, out);
                 out.close();
             }
@@ -288,7 +288,7 @@ impl Assistant {
             Kind::Text | Kind::Reasoning => {
                 let Some(text) = string(block, "text") else { return };
                 let kind = if kind == Kind::Text { "text" } else { "reasoning" };
-                record.open_part(around, note.part, kind, out);
+                record.open_part(around, PartNumber(note.part), kind, out);
                 out.key("text").literal(text.raw());
                 span(note.started, Some(note.ended), out);
             }
@@ -302,12 +302,12 @@ impl Assistant {
                     at: note.started,
                     closed: self.closed,
                 };
-                record.open_part(around, note.part, "tool", out);
+                record.open_part(around, PartNumber(note.part), "tool", out);
                 tool.part(&asked, record, around, note.part, out);
             }
             Kind::Other => {
                 let Some(image) = attachment(block) else { return };
-                record.open_part(around, note.part, "file", out);
+                record.open_part(around, PartNumber(note.part), "file", out);
                 file(image, out);
             }
         }

@@ -4,7 +4,7 @@ use turnkeep_log::{Event, Text, json::JsonStr};
 
 use super::{
     Fold,
-    record::{Around, Body, Record},
+    record::{Around, Body, PartNumber, Record},
     render::{Writer, cut, string},
     turn::named,
     user::{is_authored, opening},
@@ -24,11 +24,11 @@ impl Command {
 
     pub(super) fn parts(&self, record: &Record, around: &Around<'_>, out: &mut Writer) {
         out.key("parts").open_array();
-        record.open_part(around, 0, "text", out);
+        record.open_part(around, PartNumber(0), "text", out);
         out.key("text").literals(&["/", &self.name, &self.arguments]);
         out.close();
         if let Some(done) = &self.done {
-            record.open_part(around, 1, "text", out);
+            record.open_part(around, PartNumber(1), "text", out);
             out.key("text").literal(done);
             out.key("synthetic").raw("true");
             out.close();

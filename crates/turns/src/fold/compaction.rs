@@ -8,7 +8,7 @@ use turnkeep_log::{
 use super::{
     Fold,
     assistant::{spent, times},
-    record::{Around, Body, Record},
+    record::{Around, Body, PartNumber, Record},
     render::{Writer, string},
     turn::named,
 };
@@ -38,7 +38,7 @@ pub(super) struct Summary {
 impl Marker {
     pub(super) fn parts(&self, record: &Record, around: &Around<'_>, out: &mut Writer) {
         out.key("parts").open_array();
-        record.open_part(around, 0, "compaction", out);
+        record.open_part(around, PartNumber(0), "compaction", out);
         out.key("auto").raw(if self.automatic { "true" } else { "false" });
         out.close();
         out.close_array();
@@ -73,7 +73,7 @@ impl Summary {
         for (index, block) in blocks.into_iter().flatten().enumerate() {
             let is_text = string(block, "type").is_some_and(|kind| kind == "text");
             if let Some(text) = string(block, "text").filter(|_| is_text) {
-                record.open_part(around, index, "text", out);
+                record.open_part(around, PartNumber(index), "text", out);
                 out.key("text").literal(text.raw());
                 out.close();
             }

@@ -26,7 +26,8 @@
 //! # What changes while a log grows
 //!
 //! A record that is shown stays shown and keeps its id and its place; so does a part, except that
-//! what streamed in and is not in the message goes. What is in them may change until the turn is
+//! what streamed in and is not in the message goes. A part's id is that of its message and a number
+//! that sorts as text, in the order in which the parts came up. What is in them may change until the turn is
 //! over, and in a call's part when a result comes later still. Two kinds of record are shown after
 //! their place has been passed: a request that came to nothing, when its turn ends with it, and a
 //! compaction, when it takes effect. One goes away: a compaction that failed after its message to

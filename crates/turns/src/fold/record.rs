@@ -1,6 +1,6 @@
 //! One record of the transcript.
 
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
 
 use turnkeep_log::{Seq, Text, json::JsonText};
 
@@ -78,18 +78,38 @@ impl Record {
         }
     }
 
-    /// Starts a part: what every part has.
+    /// Starts a part: what every part has. `number` is a [`PartNumber`], or two for a part of a part.
     pub(super) fn open_part(
         &self,
         around: &Around<'_>,
-        index: impl Display,
+        number: impl Display,
         kind: &str,
         out: &mut Writer,
     ) {
         out.open();
-        out.key("id").literals(&[&self.id, ".", &index.to_string()]);
+        out.key("id").literals(&[&self.id, ".", &number.to_string()]);
         out.key("sessionID").literal(around.session);
         out.key("messageID").literal(&self.id);
         out.key("type").literal(kind);
     }
 }
+
+/// What tells the parts of a message apart in their ids.
+///
+/// Clients of OpenCode keep the parts of a message sorted by id, compared as text, so the text has
+/// to sort as the numbers do: three digits, and before more than three a letter for each digit more.
+pub(super) struct PartNumber(pub(super) usize);
+
+impl Display for PartNumber {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let digits = self.0.checked_ilog10().map_or(1, |power| power + 1);
+        for _ in 3..digits {
+            f.write_str("z")?;
+        }
+        write!(f, "{:03}", self.0)
+    }
+}
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;

@@ -9,7 +9,7 @@ use turnkeep_log::{
 
 use super::{
     assistant::span,
-    record::{Around, Record},
+    record::{Around, PartNumber, Record},
     render::{Writer, string},
     user::{attachment, file},
 };
@@ -148,7 +148,12 @@ impl Tool {
         if images.peek().is_some() {
             out.key("attachments").open_array();
             for (count, image) in images.enumerate() {
-                record.open_part(around, format_args!("{index}.{count}"), "file", out);
+                record.open_part(
+                    around,
+                    format_args!("{}.{}", PartNumber(index), PartNumber(count)),
+                    "file",
+                    out,
+                );
                 file(image, out);
                 out.close();
             }

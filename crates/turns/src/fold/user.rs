@@ -6,7 +6,7 @@ use turnkeep_log::{
 };
 
 use super::{
-    record::{Around, Record},
+    record::{Around, PartNumber, Record},
     render::{Writer, string},
 };
 
@@ -47,7 +47,7 @@ impl User {
         }
         if none && !self.authored {
             // A user record without parts counts as a prompt; a message that nobody wrote is none.
-            record.open_part(around, 0, "text", out);
+            record.open_part(around, PartNumber(0), "text", out);
             out.key("text").literal("");
             self.close_part(out);
         }
@@ -66,11 +66,11 @@ impl User {
         let Some(kind) = string(block, "type") else { return false };
         if kind == "text" {
             let Some(text) = string(block, "text") else { return false };
-            record.open_part(around, index, "text", out);
+            record.open_part(around, PartNumber(index), "text", out);
             out.key("text").literal(text.raw());
         } else if kind == "image" {
             let Some(attachment) = attachment(block) else { return false };
-            record.open_part(around, index, "file", out);
+            record.open_part(around, PartNumber(index), "file", out);
             file(attachment, out);
         } else {
             return false;

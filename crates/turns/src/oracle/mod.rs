@@ -9,8 +9,6 @@ pub(crate) mod records;
 pub(crate) mod slim;
 pub(crate) mod spelling;
 
-mod tests;
-
 /// A value as `JSON.parse` makes it. Strings are UTF-16; members are in enumeration order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Js {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Js, spelling};
+use crate::oracle::{Js, spelling};
 
 #[test]
 fn prints_what_node_prints() {

@@ -83,7 +83,7 @@ pub(super) fn stub(
     let id = found
         .map(|found| found.id)
         .or_else(|| neighbour.parent.clone())
-        .unwrap_or_else(|| format!("unreadable:{session}"));
+        .unwrap_or_else(|| placeholder(session));
     let mut json = String::from(r#"{"info":{"id":"#);
     write_str(&mut json, &id);
     json.push_str(r#","sessionID":"#);
@@ -93,6 +93,11 @@ pub(super) fn stub(
     json.push_str(r#"},"error":{"name":"TurnkeepUnreadable"}},"parts":[]}"#);
     let json = JsonText::parse(&Text::from(json)).map_err(|_| TurnPageError::Internal)?;
     SourceRow::new(json, None)
+}
+
+/// The id of an unreadable message of which nothing is known.
+pub(crate) fn placeholder(session: &str) -> String {
+    format!("unreadable:{session}")
 }
 
 fn text_of(value: Option<Json<'_>>) -> Option<String> {

@@ -35,7 +35,7 @@ fn an_answer_is_assembled_as_it_streams_in() {
         })
     };
     let part = |index: usize, kind: &str, text: &str, time: Value| {
-        json!({"id": format!("asst:4.{index}"), "sessionID": "s", "messageID": "asst:4",
+        json!({"id": format!("asst:4.{index:03}"), "sessionID": "s", "messageID": "asst:4",
             "type": kind, "text": text, "time": time})
     };
     assert_eq!(
@@ -70,7 +70,7 @@ fn an_answer_settles_under_the_same_id_and_is_complete_at_the_end_of_its_step() 
             "parentID": "u1", "modelID": "m", "providerID": "p", "cost": 0,
             "tokens": {"input": 5, "output": 2, "reasoning": 3, "cache": {"read": 1.5e3, "write": 4}}
         },
-        "parts": [{"id": "asst:4.0", "sessionID": "s", "messageID": "asst:4", "type": "text",
+        "parts": [{"id": "asst:4.000", "sessionID": "s", "messageID": "asst:4", "type": "text",
             "text": "four", "time": {"start": 1004, "end": 1007}}]
     });
     assert_eq!(log.record("asst:4"), expected);
@@ -95,7 +95,7 @@ fn usage_is_what_the_chunks_say_until_the_message_says_it() {
 #[test]
 fn a_message_without_chunks_is_an_answer_of_its_own() {
     let log = start().answer(&json!([text("a"), call("c", "{}")])).end_step(1);
-    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "a"), ("asst:4.1", "c")]));
+    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.000", "a"), ("asst:4.001", "c")]));
     let info = log.record("asst:4")["info"].clone();
     assert_eq!(info["time"], json!({"created": 1004, "completed": 1005}));
     // Nobody said why it finished.
@@ -163,7 +163,7 @@ fn blocks_are_shown_in_the_order_of_the_stream_and_keep_the_index_they_began_wit
         .block(1, "reasoning")
         .text(3, "b")
         .chunk(&json!({"type": "reasoning-delta", "index": 1, "text": "a"}));
-    let shown = named(&[("asst:4.1", "a"), ("asst:4.0", "b")]);
+    let shown = named(&[("asst:4.001", "a"), ("asst:4.000", "b")]);
     assert_eq!(parts(&log, "asst:4"), shown);
     let log = log.answer(&json!([{"type": "reasoning", "text": "a"}, text("b")]));
     assert_eq!(parts(&log, "asst:4"), shown);
@@ -182,12 +182,12 @@ fn blocks_that_the_message_leaves_out_take_no_index_with_them() {
         .finish("max-tokens");
     assert_eq!(
         parts(&log, "asst:4"),
-        named(&[("asst:4.0", "a"), ("asst:4.1", "c"), ("asst:4.2", "b")])
+        named(&[("asst:4.000", "a"), ("asst:4.001", "c"), ("asst:4.002", "b")])
     );
     let log = log.answer(&json!([text("a"), text("b"), text("more")])).end_step(1);
     assert_eq!(
         parts(&log, "asst:4"),
-        named(&[("asst:4.0", "a"), ("asst:4.2", "b"), ("asst:4.3", "more")])
+        named(&[("asst:4.000", "a"), ("asst:4.002", "b"), ("asst:4.003", "more")])
     );
     assert_eq!(log.record("asst:4")["info"]["finish"], "length");
 }
@@ -196,13 +196,13 @@ fn blocks_that_the_message_leaves_out_take_no_index_with_them() {
 fn a_kind_of_block_that_streams_no_text_is_shown_once_the_message_has_it() {
     let image = json!({"type": "image", "attachment": {"mediaType": "image/png"}});
     let log = start().block(0, "image").block(1, "text").text(1, "a").end_block(0, &image);
-    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.1", "a")]));
+    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.001", "a")]));
     let log = log.answer(&json!([image, text("a"), {"type": "hologram"}]));
     let record = log.record("asst:4");
     assert_eq!(record["parts"].as_array().unwrap().len(), 2);
     assert_eq!(
         (&record["parts"][0]["id"], &record["parts"][0]["type"]),
-        (&json!("asst:4.0"), &json!("file"))
+        (&json!("asst:4.000"), &json!("file"))
     );
 }
 
@@ -230,7 +230,7 @@ fn a_delta_of_another_kind_than_its_block_is_passed_over() {
         .chunk(&json!({"type": "tool-call-delta", "index": 0, "id": "c", "argumentsDelta": "!"}))
         .end_block(0, &call("c", "!"))
         .text(0, "b");
-    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "ab")]));
+    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.000", "ab")]));
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_block_is_of_the_kind_of_its_first_delta_where_its_start_does_not_say() {
         .chunk(&json!({"type": "block-start", "index": 0}))
         .text(0, "a")
         .chunk(&json!({"type": "reasoning-delta", "index": 1, "text": "b"}));
-    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "a"), ("asst:4.1", "b")]));
+    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.000", "a"), ("asst:4.001", "b")]));
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn no_request_goes_on_over_a_boundary() {
     ];
     for log in logs {
         let log = log.text(0, "b");
-        assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "a")]));
-        assert_eq!(parts(&log, "asst:7"), named(&[("asst:7.0", "b")]));
+        assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.000", "a")]));
+        assert_eq!(parts(&log, "asst:7"), named(&[("asst:7.000", "b")]));
     }
 }
 
@@ -303,8 +303,8 @@ fn a_retry_ends_a_request_that_broke_off() {
         .add("llm/retry-started", &json!({"turn": 1, "step": 1, "retry": 1}))
         .block(0, "text")
         .text(0, "whole");
-    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "par")]));
-    assert_eq!(parts(&log, "asst:8"), named(&[("asst:8.0", "whole")]));
+    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.000", "par")]));
+    assert_eq!(parts(&log, "asst:8"), named(&[("asst:8.000", "whole")]));
     assert_eq!(
         log.record("asst:4")["info"]["error"],
         json!({"name": "APIError", "data": {"message": "reset", "statusCode": 502,
@@ -327,7 +327,7 @@ fn a_retry_takes_the_place_of_a_request_and_leaves_its_own_reason() {
     let other = json!({"turn": 1, "step": 2, "failure": {"message": "other"}});
     let log = start().block(0, "text").add("llm/retry", &other).text(0, "a");
     assert_eq!(log.record("asst:4")["info"].get("error"), None);
-    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "a")]));
+    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.000", "a")]));
 }
 
 #[test]
@@ -336,8 +336,8 @@ fn chunks_of_another_step_are_of_another_request() {
         .block(0, "text")
         .text(0, "a")
         .chunk_in(2, &json!({"type": "text-delta", "index": 0, "text": "b"}));
-    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.0", "a")]));
-    assert_eq!(parts(&log, "asst:6"), named(&[("asst:6.0", "b")]));
+    assert_eq!(parts(&log, "asst:4"), named(&[("asst:4.000", "a")]));
+    assert_eq!(parts(&log, "asst:6"), named(&[("asst:6.000", "b")]));
 }
 
 #[test]

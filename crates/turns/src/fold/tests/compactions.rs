@@ -38,12 +38,12 @@ fn a_compaction_is_a_marker_and_an_answer_with_its_summary() {
     let log = end(checkpoint(summary(start(said()))));
     let marker = json!({
         "info": {"id": "compaction:z", "sessionID": "s", "role": "user", "time": {"created": 1001}},
-        "parts": [{"id": "compaction:z.0", "sessionID": "s", "messageID": "compaction:z",
+        "parts": [{"id": "compaction:z.000", "sessionID": "s", "messageID": "compaction:z",
             "type": "compaction", "auto": true}]
     });
     let id = "compaction:z:summary";
     let part = |at: usize, text: &str| {
-        json!({"id": format!("{id}.{at}"), "sessionID": "s", "messageID": id, "type": "text",
+        json!({"id": format!("{id}.{at:03}"), "sessionID": "s", "messageID": id, "type": "text",
             "text": text})
     };
     let answer = json!({

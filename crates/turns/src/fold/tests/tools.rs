@@ -20,7 +20,7 @@ fn a_call_is_pending_then_running_then_completed() {
     let input = json!({"command": "ls", "description": "List"});
     assert_eq!(
         log.record("asst:2")["parts"],
-        json!([{"id": "asst:2.0", "sessionID": "s", "messageID": "asst:2", "type": "tool",
+        json!([{"id": "asst:2.000", "sessionID": "s", "messageID": "asst:2", "type": "tool",
             "callID": "c", "tool": "bash", "state": {"status": "pending", "input": input, "raw": ""}}])
     );
     let log = log.call("c");
@@ -106,7 +106,7 @@ fn a_call_that_streams_in_is_shown_once_its_id_is_known() {
     assert_eq!(log.record("asst:2")["parts"], json!([]));
     let log = log.chunk(&delta(json!({"id": "c", "argumentsDelta": "{\"a\""})));
     let part = |tool: &str| {
-        json!([{"id": "asst:2.0", "sessionID": "s", "messageID": "asst:2", "type": "tool",
+        json!([{"id": "asst:2.000", "sessionID": "s", "messageID": "asst:2", "type": "tool",
             "callID": "c", "tool": tool, "state": {"status": "pending", "input": {}, "raw": ""}}])
     };
     assert_eq!(log.record("asst:2")["parts"], part(""));
@@ -233,10 +233,13 @@ fn a_stream_may_ask_twice_under_one_id() {
     let log = log.answer(&json!([block, block])).result("c", &json!([text("one")]));
     let record = log.record("asst:2");
     let part = |at: usize| &record["parts"][at];
-    assert_eq!((&part(0)["id"], &part(0)["state"]["output"]), (&json!("asst:2.0"), &json!("one")));
+    assert_eq!(
+        (&part(0)["id"], &part(0)["state"]["output"]),
+        (&json!("asst:2.000"), &json!("one"))
+    );
     assert_eq!(
         (&part(1)["id"], &part(1)["state"]["status"]),
-        (&json!("asst:2.1"), &json!("pending"))
+        (&json!("asst:2.001"), &json!("pending"))
     );
 }
 
@@ -256,7 +259,7 @@ fn images_of_a_result_are_attachments_without_url() {
     let log = asked("{}").result("c", &json!([image("a"), text("two"), image("b")]));
     assert_eq!(state(&log)["output"], "two");
     let file = |at: usize, name: &str| {
-        json!({"id": format!("asst:2.0.{at}"), "sessionID": "s", "messageID": "asst:2",
+        json!({"id": format!("asst:2.000.{at:03}"), "sessionID": "s", "messageID": "asst:2",
             "type": "file", "mime": "image/png", "width": 1, "height": 2, "byteSize": 3,
             "attachmentId": name})
     };
@@ -341,5 +344,5 @@ fn a_call_without_an_id_cannot_be_shown() {
     let log = Log::new().turn().step(1).answer(&json!([nameless, text("a")]));
     let parts = log.record("asst:2")["parts"].clone();
     assert_eq!(parts.as_array().unwrap().len(), 1);
-    assert_eq!(parts[0]["id"], "asst:2.1");
+    assert_eq!(parts[0]["id"], "asst:2.001");
 }

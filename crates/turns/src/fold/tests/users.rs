@@ -9,7 +9,7 @@ fn a_message_of_a_person_is_a_user_record() {
         log.records(),
         [json!({
             "info": {"id": "u1", "sessionID": "s", "role": "user", "time": {"created": 1001}},
-            "parts": [{"id": "u1.0", "sessionID": "s", "messageID": "u1", "type": "text", "text": "hello"}]
+            "parts": [{"id": "u1.000", "sessionID": "s", "messageID": "u1", "type": "text", "text": "hello"}]
         })]
     );
     assert_eq!(log.fold().last_prompt_at(), Some(1001));
@@ -49,7 +49,7 @@ fn an_image_is_a_file_part_that_refers_to_its_attachment() {
     assert_eq!(
         log.records()[0]["parts"][1],
         json!({
-            "id": "u1.1", "sessionID": "s", "messageID": "u1", "type": "file",
+            "id": "u1.001", "sessionID": "s", "messageID": "u1", "type": "file",
             "mime": "image/webp", "filename": "shot.webp", "width": 20, "height": 10,
             "byteSize": 512, "attachmentId": "sha256-1"
         })
@@ -72,7 +72,7 @@ fn a_block_that_cannot_be_shown_leaves_the_others_their_index() {
     ]);
     let parts = Log::new().message("u1", "user", &content).records()[0]["parts"].clone();
     let ids: Vec<&Value> = parts.as_array().unwrap().iter().map(|part| &part["id"]).collect();
-    assert_eq!(ids, ["u1.1", "u1.5"]);
+    assert_eq!(ids, ["u1.001", "u1.005"]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_message_of_which_nothing_can_be_shown_is_a_prompt_only_if_a_person_wrote_it
         assert!(is_boundary(&records[0]));
         assert_eq!(
             records[1]["parts"],
-            json!([{"id": "u2.0", "sessionID": "s", "messageID": "u2", "type": "text",
+            json!([{"id": "u2.000", "sessionID": "s", "messageID": "u2", "type": "text",
                 "text": "", "synthetic": true}])
         );
         assert!(!is_boundary(&records[1]));
@@ -97,7 +97,7 @@ fn text_is_spelled_as_the_log_spells_it() {
     let fold = Log::new().raw("user/message", message).fold();
     let row = fold.page(None, 1).rows.remove(0).1;
     assert!(row.text().contains(r#""text":"a\/\u0041\ud83d"}"#), "{row:?}");
-    assert!(row.text().contains(r#""id":"u\u00e9.0""#), "{row:?}");
+    assert!(row.text().contains(r#""id":"u\u00e9.000""#), "{row:?}");
     assert!(!row.text().contains("synthetic"));
     assert_eq!(fold.record("u\u{e9}"), Some(row));
 }
@@ -156,11 +156,11 @@ fn run(id: &str, name: &str, args: &Value, source: &str) -> Value {
 #[test]
 fn a_command_is_a_prompt_and_its_outcome_a_synthetic_part_of_it() {
     let ran = Log::new().add("command/run", &run("c1", "goal", &json!(" do it"), "user"));
-    let typed = json!({"id": "command:c1.0", "sessionID": "s", "messageID": "command:c1",
+    let typed = json!({"id": "command:c1.000", "sessionID": "s", "messageID": "command:c1",
         "type": "text", "text": "/goal do it"});
     assert_eq!(ran.record("command:c1")["parts"], json!([typed]));
     let done = ran.add("command/done", &json!({"commandId": "c1", "kind": "error", "text": "no"}));
-    let said = json!({"id": "command:c1.1", "sessionID": "s", "messageID": "command:c1",
+    let said = json!({"id": "command:c1.001", "sessionID": "s", "messageID": "command:c1",
         "type": "text", "text": "no", "synthetic": true});
     let record = done.record("command:c1");
     assert_eq!(record["parts"], json!([typed, said]));

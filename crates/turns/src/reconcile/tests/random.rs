@@ -7,6 +7,7 @@ use crate::testing::{
     Indexed, Log,
     drafts::{drafts, kind, truthful, with_claims},
     record,
+    shifting::{Shifting, changes},
 };
 
 fn budgets() -> impl Strategy<Value = Budgets> {
@@ -240,5 +241,29 @@ proptest! {
         prop_assert!(round.asked() < gap + records + 1);
         let scanned = ids.len().min(gap.div_ceil(records) * records);
         prop_assert_eq!(round.last().scanned_records, scanned as u64);
+    }
+
+    #[test]
+    fn rows_that_come_and_go_leave_a_gap_or_a_reason(
+        drafts in drafts(), at in 0_usize..40, budgets in budgets(), widths in widths(),
+        changes in changes(),
+        kind in prop::sample::select(vec![SourceKind::OpenCode, SourceKind::Log]),
+    ) {
+        let mut session = Shifting::new(&drafts, kind, changes);
+        let anchor_id = pick(&session.at_first, at);
+        let round = go(kind, budgets, &widths, &anchor_id, |request| session.answer(request));
+        let head = session.at_first.last();
+        prop_assert!(round.runs.iter().all(|run| run.page().captured_head.as_ref() == head));
+        if round.is_reset() {
+            let pages = round.runs.len() >= budgets.pages;
+            let bytes = round.asked() * 110 >= budgets.total_bytes;
+            let is_there = session.at_first.contains(&anchor_id) && !session.is_gone(&anchor_id);
+            prop_assert!(!is_there || pages || bytes, "there is no reason to start over");
+            prop_assert!(round.last().records.is_empty());
+        } else {
+            session.check(&round.ids, Some(&anchor_id));
+            prop_assert_eq!(round.ids.first(), Some(&anchor_id), "the turn that it starts comes too");
+            prop_assert!(round.last().anchor_found);
+        }
     }
 }

@@ -1,3 +1,4 @@
+mod captures;
 mod errors;
 mod log;
 mod random;

@@ -4,6 +4,7 @@ use super::*;
 use crate::testing::{
     Log,
     drafts::{drafts, kind, truthful, with_claims},
+    shifting::{Shifting, changes},
 };
 use proptest::prelude::*;
 
@@ -200,5 +201,29 @@ proptest! {
             before = Some(cursor);
         }
         prop_assert_eq!(got, log.0.iter().map(|(_, record)| id_of(record)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn rows_that_come_and_go_lose_and_double_nothing(
+        drafts in drafts(), turns in 1_usize..6, changes in changes(),
+        widths in prop::collection::vec(1_usize..14, 1..4),
+        kind in prop::sample::select(vec![SourceKind::OpenCode, SourceKind::Log]),
+    ) {
+        let mut session = Shifting::new(&drafts, kind, changes);
+        let mut widths = widths.iter().cycle();
+        let mut before = None;
+        let mut read: Vec<String> = Vec::new();
+        for pages in 0.. {
+            prop_assert!(pages < 500, "the pages do not end");
+            let query = query(turns, *widths.next().unwrap(), before.as_deref());
+            let run = scan_within(LIMITS, &query, kind, |request| session.answer(request));
+            read.splice(0..0, ids(run.page()));
+            prop_assert!(run.page().turn_count <= turns);
+            before = run.page().cursor.clone();
+            if before.is_none() {
+                break;
+            }
+        }
+        session.check(&read, None);
     }
 }
