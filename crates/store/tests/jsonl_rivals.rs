@@ -11,10 +11,10 @@ use support::{
     disk::{BOTH, Disk},
     event,
     faulty::{Effect, FaultyFs, LOCK, LOG, Op, stored},
-    header, never, open, read, seqs, store_session,
+    header, id, never, open, read, seqs, store_session,
 };
-use turnkeep_log::{Event, SessionHeader};
-use turnkeep_store::{Access, ListQuery, SessionStore, jsonl::Encoding};
+use turnkeep_log::{Event, Seq, SessionHeader};
+use turnkeep_store::{Access, EventRange, ListQuery, SessionState, SessionStore, jsonl::Encoding};
 
 #[tokio::test]
 async fn a_log_that_appears_meanwhile_is_not_replaced() {
@@ -50,6 +50,54 @@ async fn a_session_that_a_newer_harness_took_over_is_not_written_any_more() {
         assert_eq!(error.kind(), "ownership_lost", "{error}");
         assert!(error.to_string().contains("log format v3"), "{error}");
         assert_eq!(disk.bytes("s"), ours);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_a_newer_harness_makes_first_is_not_made_again() {
+    for encoding in BOTH {
+        for project in ["--work-proj--", "--elsewhere--"] {
+            let disk = Disk::new(encoding);
+            let store = disk.store();
+            let handle = create(&store, "s").await;
+            let newer = disk.root().join(project).join("s").join("session.v2.jsonl");
+            fs::create_dir_all(newer.parent().unwrap()).unwrap();
+            fs::write(&newer, "theirs").unwrap();
+            let error = handle.append(batch(0, 1), &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "format_unsupported", "{error}");
+            assert!(!disk.log("s").exists());
+            assert_eq!(fs::read(&newer).unwrap(), b"theirs");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_a_newer_harness_took_over_is_not_served_from_memory() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        store_session(&disk.store(), "s", 3).await;
+        let store = disk.store();
+        // All of it was read, and what is known of it is known.
+        let reader = open(&store, "s", Access::Read).await;
+        assert_eq!(read(&*reader).await, batch(0, 3));
+        store.stat(&id("s"), &never()).await.unwrap();
+        store.list(&ListQuery::default(), &never()).await.unwrap();
+        fs::write(disk.session_dir("s").join("session.v1.jsonl"), "theirs").unwrap();
+        for access in [Access::Read, Access::Write] {
+            let error = store.open(&id("s"), access, &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "format_unsupported", "{error}");
+        }
+        assert_eq!(store.stat(&id("s"), &never()).await.unwrap_err().kind(), "format_unsupported");
+        let list = store.list(&ListQuery::default(), &never()).await.unwrap();
+        assert_eq!(list.entries[0].state, SessionState::Newer);
+        // Who had it open already would see no more of it, without being told.
+        for range in [EventRange::ALL, EventRange::from(Seq(2)), EventRange::from(Seq(3))] {
+            let error = reader.read(range, &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "format_unsupported", "{error}");
+            assert!(error.to_string().contains("session.v1.jsonl)"), "{error}");
+        }
+        fs::remove_file(disk.session_dir("s").join("session.v1.jsonl")).unwrap();
+        assert_eq!(read(&*reader).await, batch(0, 3));
     }
 }
 

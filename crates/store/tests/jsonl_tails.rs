@@ -341,3 +341,23 @@ async fn a_cut_that_drops_no_whole_record_leaves_no_copy() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_whole_last_frame_with_a_wrong_checksum_is_corruption_and_is_not_cut() {
+    let disk = Disk::new(Encoding::Zstd);
+    let ends = three_batches(&disk).await;
+    let whole = disk.bytes("s");
+    // One bit of the checksum, and one of what it is of.
+    for at in [whole.len() - 1, whole.len() - 4, ends[2] + 20] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(disk.log("s"), &bytes).unwrap();
+        let store = disk.store();
+        assert_eq!(try_read(&store, "s").await.unwrap_err(), "corrupt", "byte {at}");
+        let error = store.open(&id("s"), Access::Write, &never()).await.unwrap_err();
+        let fragment = format!("frame at byte {} failed validation", ends[2]);
+        assert!(error.to_string().contains(&fragment), "byte {at}: {error}");
+        assert_eq!(disk.bytes("s"), bytes);
+        assert!(!disk.names("s").iter().any(|name| name.starts_with(CUT)));
+    }
+}

@@ -328,6 +328,43 @@ async fn logs_of_the_other_encoding_are_refused_and_listed() {
 }
 
 #[tokio::test]
+async fn a_log_of_the_other_encoding_that_appears_later_is_refused_too() {
+    for encoding in BOTH {
+        let ours = Disk::new(encoding);
+        let store = ours.store();
+        store_session(&store, "s", 1).await;
+        let pending = create(&store, "new").await;
+        // From someone who has this root for one of the other encoding.
+        let other = if encoding == Encoding::Zstd { Encoding::None } else { Encoding::Zstd };
+        let theirs = Disk { dir: ours.dir, encoding: other };
+        for name in ["t", "new"] {
+            let line = format!(
+                "{{\"type\":\"session\",\"version\":0,\"id\":\"{name}\",\"createdAt\":1,\
+                 \"cwd\":\"/work/proj\",\"delegationDepth\":0}}\n"
+            );
+            theirs.lay(name, &theirs.encode(&line));
+        }
+        let before = theirs.bytes("new");
+        for access in [Access::Read, Access::Write] {
+            let error = store.open(&id("t"), access, &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "format_unsupported", "{error}");
+        }
+        // No second log is made beside the one of this id.
+        let error = pending.append(batch(0, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "format_unsupported", "{error}");
+        assert_eq!(theirs.names("new").iter().filter(|name| *name != "session.lock").count(), 1);
+        assert_eq!(theirs.bytes("new"), before);
+        pending.close().await.unwrap();
+        let list = store.list(&ListQuery::default(), &never()).await.unwrap();
+        let of = |name: &str| list.entries.iter().find(|entry| entry.id == id(name)).unwrap();
+        assert_eq!((of("t").state, of("s").state), (SessionState::Foreign, SessionState::Ok));
+        // And what there was is served as before.
+        let writer = open(&store, "s", Access::Write).await;
+        append(&*writer, 1, 1).await;
+    }
+}
+
+#[tokio::test]
 async fn flat_logs_are_refused_and_listed() {
     for name in ["s.jsonl", "s.jsonl.zstd"] {
         for encoding in BOTH {
