@@ -30,10 +30,13 @@ async fn a_listing_can_be_called_off_while_it_walks() {
         for name in ["t", "u"] {
             store_session(&disk.store(), name, 1).await;
         }
+        faults.clear_log();
         let cancel = called_off(&faults, Op::ReadDir, PROJECT);
         let error = store.list(&ListQuery::default(), &cancel).await.unwrap_err();
         assert_eq!(error.kind(), "cancelled");
         faults.assert_spent();
+        let inside = faults.ops(&format!("{PROJECT}/"));
+        assert!(inside.is_empty(), "it went on: {inside:?}");
         let list = store.list(&ListQuery::default(), &never()).await.unwrap();
         assert_eq!(list.entries.len(), 3);
     }

@@ -18,7 +18,7 @@ use std::{
     fmt::Debug,
     fs,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -56,9 +56,7 @@ pub fn fuzz<T: Debug>(
     bytes: impl Fn(&T) -> Vec<u8>,
     check: impl Fn(&T, &[u8]) -> Tried,
 ) {
-    // One at a time, or one target's memory would be taken for another's.
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let seconds = setting(SECONDS).unwrap_or(6);
     let repeated = setting(SEED);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -101,6 +99,12 @@ pub fn fuzz<T: Debug>(
 
 fn setting(name: &str) -> Option<u64> {
     env::var(name).ok().filter(|value| !value.is_empty()).map(|value| value.parse().unwrap())
+}
+
+/// One at a time, or one target's memory would be taken for another's.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is allocated from a moment on.
