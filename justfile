@@ -33,6 +33,10 @@ sim seed="":
     TURNKEEP_SIM_SEED={{ seed }} TURNKEEP_SIM_CRASH_POINTS=10000 cargo test --release --package turnkeep-store \
         --test simulation -- --nocapture {{ if seed == "" { "" } else { "storms" } }}
 
+# What an append costs beside what the disk costs; `just bench append DIRECTORY` measures that disk
+bench name="append" *args:
+    cargo bench --package turnkeep-store --bench {{ name }} -- {{ args }}
+
 # Kill processes that write, for so many seconds, and count what is lost
 storm seconds="30":
     TURNKEEP_STORM_SECONDS={{ seconds }} cargo test --package turnkeep-store --test storm -- --nocapture

@@ -50,6 +50,8 @@ pub(crate) struct Settings {
     pub(crate) log_format: Option<String>,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub(crate) log_level: Option<String>,
+    /// When an append is acknowledged: `append` or `flush`.
+    pub(crate) durability: Option<String>,
 }
 
 /// The members of the table `reconcile`.
@@ -67,7 +69,7 @@ pub(crate) struct ReconcileSettings {
 }
 
 /// The keys of [`Settings`], in its order. A dot stands between a table and a member of it.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "store",
     "compression",
     "max_frame_bytes",
@@ -87,6 +89,7 @@ const KEYS: [&str; 19] = [
     "reconcile.total_bytes",
     "log_format",
     "log_level",
+    "durability",
 ];
 
 impl Settings {
@@ -197,6 +200,7 @@ impl Settings {
             },
             log_format: over.log_format.or(self.log_format),
             log_level: over.log_level.or(self.log_level),
+            durability: over.durability.or(self.durability),
         }
     }
 }
@@ -336,7 +340,7 @@ mod tests {
                    cold_blank_probe_max_events=1\ncold_blank_probe_max_bytes=1\ncontinuation_key_file='a'\n\
                    reconcile.page_records=1\nreconcile.page_bytes=1\n\
                    reconcile.total_pages=1\nreconcile.total_bytes=1\n\
-                   log_format='a'\nlog_level='a'\n";
+                   log_format='a'\nlog_level='a'\ndurability='a'\n";
         assert!(Settings::from_toml(all).is_ok());
         assert_eq!(all.lines().count(), KEYS.len());
     }

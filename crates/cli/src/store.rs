@@ -8,7 +8,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use turnkeep_log::{SessionId, Vocabulary};
 use turnkeep_store::{
-    SessionStore,
+    Durability, SessionStore,
     jsonl::{Compression, JsonlOptions, JsonlStore},
     memory::{Disk, MemoryStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -34,10 +34,12 @@ pub(crate) enum Spec {
 /// empty store.
 pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure> {
     let compression = compression(settings)?;
+    let durability = durability(settings)?;
     let vocabulary = vocabulary(settings);
     let store: Arc<dyn SessionStore> = match Spec::of(settings)? {
         Spec::Directory(root) => {
-            let mut options = JsonlOptions { compression, vocabulary, ..JsonlOptions::new(root) };
+            let mut options =
+                JsonlOptions { compression, vocabulary, durability, ..JsonlOptions::new(root) };
             if let Some(limit) = settings.max_frame_bytes {
                 options.max_frame_bytes = limit;
             }
@@ -82,6 +84,14 @@ fn compression(settings: &Settings) -> Result<Compression, Failure> {
             Err(Failure::usage(format!("compression is `zstd` or `none`, not `{other}`")))
         }
     }
+}
+
+/// When an append is acknowledged. What is kept in a database, or in memory only, is always as safe
+/// as it gets when an append returns.
+fn durability(settings: &Settings) -> Result<Durability, Failure> {
+    let Some(name) = settings.durability.as_deref() else { return Ok(Durability::default()) };
+    Durability::from_name(name)
+        .ok_or_else(|| Failure::usage(format!("durability is `append` or `flush`, not `{name}`")))
 }
 
 impl Spec {

@@ -1,4 +1,5 @@
-use super::Spec;
+use super::{Spec, open};
+use crate::config::Settings;
 
 #[test]
 fn a_store_is_a_directory_unless_it_says_otherwise() {
@@ -14,5 +15,19 @@ fn a_store_is_a_directory_unless_it_says_otherwise() {
     }
     for store in ["sqlite:", "memory:a", "postgres://host/db", "postgresql://host/db"] {
         assert!(Spec::parse(store).is_err(), "{store}");
+    }
+}
+
+#[test]
+fn durability_is_one_of_two_in_any_store() {
+    for store in ["/nowhere/at/all", "memory:"] {
+        for (name, fits) in [("append", true), ("flush", true), ("never", false)] {
+            let settings = Settings {
+                store: Some(store.to_owned()),
+                durability: Some(name.to_owned()),
+                ..Settings::default()
+            };
+            assert_eq!(open(&settings).is_ok(), fits, "{store} with {name}");
+        }
     }
 }

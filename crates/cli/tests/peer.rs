@@ -9,7 +9,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
     path::PathBuf,
-    process::Output,
+    process::{Output, Stdio},
 };
 
 use serde_json::json;
@@ -105,6 +105,40 @@ fn the_peer_reads_what_turnkeep_writes() {
             assert_eq!(seen.header["delegationDepth"], 0);
         }
         assert_eq!(peer.read("odd ~ ids/..").unwrap().events, peer.spell(&ODD));
+    }
+}
+
+/// With `durability = "flush"` a frame says when it was written behind unsynced ones, in a form that
+/// must mean nothing to others.
+#[test]
+fn the_peer_reads_what_turnkeep_writes_before_it_syncs() {
+    for encoding in ENCODINGS {
+        let bench = Bench::new();
+        let lines = (1..20).map(|number| turn(number, "quick", "yes")).collect::<String>();
+        let args = ["--compression", encoding, "append", "quick", "--create", "--batch", "1"];
+        let mut command = bench.command(&args);
+        command.env("TURNKEEP_DURABILITY", "flush").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        ok(child.wait_with_output().unwrap());
+        if encoding == "zstd" {
+            // The magic, the descriptor and the window, then an empty block.
+            let log = fs::read(log_of(&bench, "quick")).unwrap();
+            let is_hitched = |bytes: &&[u8]| {
+                bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd, 0x04]) && bytes.ends_with(&[0, 0, 0])
+            };
+            let count = log.windows(9).filter(is_hitched).count();
+            assert!(count > 10, "{count}");
+        }
+        let mine = events(&bench, "quick");
+        let mine: Vec<_> = mine.iter().map(String::as_str).collect();
+        assert_eq!(mine.len(), 19 * 6);
+        let mut peer = Peer::start(&bench.root(), encoding);
+        assert_eq!(peer.read("quick").unwrap().events, peer.spell(&mine), "in {encoding}");
+        // And goes on behind it.
+        let theirs = r#"{"type":"todo/write","seq":114,"time":2,"data":{"todos":[]}}"#;
+        peer.append("quick", &[theirs]).unwrap();
+        assert_eq!(events(&bench, "quick").len(), 115);
     }
 }
 
@@ -267,5 +301,26 @@ fn the_peer_reads_the_root_after_every_command() {
         signal(&host, "-TERM");
         assert!(host.wait().unwrap().success());
         check("the end of serve", &["a", "b"]);
+
+        run(&["verify", "--all"], &["a", "b"]);
+        run(&["resume", "a"], &["a", "b"]);
+        run(&["recover", "a", "--into", "c"], &["a", "b", "c"]);
+        run(&["rm", "b"], &["a", "c"]);
+        run(&["trash"], &["a", "c"]);
+        run(&["trash", "--restore", "b"], &["a", "b", "c"]);
+        run(&["rm", "a", "b"], &["c"]);
+        run(&["trash", "--empty"], &["c"]);
+        run(&["ls", "--json"], &["c"]);
+        bench.run(&["doctor"]);
+        check("doctor", &["c"]);
+
+        // An interrupted turn, closed for good; and a log that is long enough for an index.
+        let open = r#"{"type":"turn/start","data":{"turn":2}}"#.to_owned() + "\n";
+        ok(bench.run_with_input(&["append", "c"], open.as_bytes()));
+        run(&["resume", "c"], &["c"]);
+        let long = turn(3, "much", &"0123456789abcdef".repeat(40_000));
+        ok(bench.run_with_input(&["append", "long", "--create"], long.repeat(2).as_bytes()));
+        run(&["events", "long", "--offset", "9"], &["c", "long"]);
+        assert!(log_of(&bench, "long").with_file_name("turnkeep.idx").exists());
     }
 }

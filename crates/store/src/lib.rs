@@ -55,6 +55,7 @@ struct Readme;
 pub mod cold;
 #[cfg(feature = "contract")]
 pub mod contract;
+mod durability;
 pub mod error;
 pub mod jsonl;
 pub mod memory;
@@ -69,6 +70,7 @@ pub mod sqlite;
 mod trash;
 pub mod verify;
 
+pub use durability::Durability;
 pub use resume::{ResumeError, resume};
 pub use seam::{
     Access, Cancel, EventRange, ListQuery, Revision, Routed, SessionEntry, SessionHandle,

@@ -9,7 +9,9 @@
 //! - **One writer.** At most one write handle of a session exists, across processes where the
 //!   backend is shared between processes. Readers need no permission and never wait for a writer.
 //! - **Acknowledged means kept.** Once [`append`](SessionHandle::append) has returned, the events
-//!   survive a crash of the process and of the machine.
+//!   survive a crash of the process and of the machine. A store that was opened with
+//!   [`Durability::Flush`](crate::Durability::Flush) promises the machine's crash only from
+//!   [`flush`](SessionHandle::flush) or [`close`](SessionHandle::close) on.
 //! - **All or nothing.** A batch is stored whole or not at all. A torn tail never reaches a reader.
 //! - **Order.** Event `i` of a log has seq `i`. Mutations of one handle take effect in the order
 //!   of the calls; a failed one does not stop the next. What was published counts among them, each
@@ -258,6 +260,8 @@ pub enum Routed {
 /// Dropping a handle gives its ownership back, as soon as what was asked for is done and what was
 /// published is stored; what cannot be stored is logged. [`close`](SessionHandle::close) does the
 /// same and reports what went wrong.
+/// Dropping a handle gives its ownership back; [`close`](SessionHandle::close) does the same, after a
+/// flush of what was accepted, and reports what went wrong.
 #[async_trait]
 pub trait SessionHandle: fmt::Debug + Send + Sync {
     /// The session's id.
@@ -280,7 +284,8 @@ pub trait SessionHandle: fmt::Debug + Send + Sync {
     /// Appends a batch and returns the seq that the next event must carry.
     ///
     /// The events must carry consecutive seqs from the end of the log on. An empty batch is no
-    /// change. The batch counts from the moment this returns, and is on disk then.
+    /// change. The batch counts from the moment this returns, and is on disk then, unless the store
+    /// was asked for [less](crate::Durability).
     ///
     /// What was [published](SessionStore::publish) before comes first. If that cannot be stored,
     /// the batch is not either, and this fails as storing it did.
@@ -300,6 +305,8 @@ pub trait SessionHandle: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// As [`append`](SessionHandle::append).
+    /// As [`append`](SessionHandle::append), without `seq_mismatch`. `poisoned` names the accepted
+    /// events that are taken back, if there are any.
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushError>;
 
     /// Finishes what was asked for before and stores what was published, then gives the session
@@ -312,6 +319,7 @@ pub trait SessionHandle: fmt::Debug + Send + Sync {
     ///
     /// What kept published events from being stored, and which; else what kept earlier operations
     /// from being finished that nobody waited for.
+    /// What kept earlier operations from being finished, or what was accepted from being stored.
     async fn close(&self) -> Result<(), CloseError>;
 }
 

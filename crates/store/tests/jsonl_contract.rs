@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use support::{disk::Disk, faulty::FaultyFs};
 use turnkeep_store::{
-    SessionStore,
+    Durability, SessionStore,
     contract::{Backend, live::Failing},
     contract_suite,
-    jsonl::Encoding,
+    jsonl::{Encoding, JsonlOptions, JsonlStore},
     live_suite,
 };
 
@@ -68,6 +68,26 @@ impl<const PLAIN: bool> Failing for Filling<PLAIN> {
     }
 }
 
+/// One that acknowledges before it syncs. Nobody can tell, as long as the machine runs.
+struct Flushing(Disk);
+
+impl Backend for Flushing {
+    fn empty() -> Self {
+        Self(Disk::new(Encoding::Zstd))
+    }
+
+    fn instance(&self) -> Arc<dyn SessionStore> {
+        let options = JsonlOptions { durability: Durability::Flush, ..self.0.options() };
+        Arc::new(JsonlStore::open(options).unwrap())
+    }
+
+    fn tear(&self, session: &str) {
+        let frame = self.0.encode("{\"type\":\"turn/start\",\"seq\":3,\"time\":1,\"data\":{}}\n");
+        self.0.add(session, &frame[..frame.len() - 1]);
+    }
+}
+
+contract_suite!(flushing: Flushing);
 contract_suite!(zstd: Zstd);
 contract_suite!(none: Plain);
 live_suite!(zstd_live: Filling<false>);

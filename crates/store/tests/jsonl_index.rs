@@ -224,6 +224,34 @@ async fn an_index_counts_for_the_log_it_was_made_from() {
 }
 
 #[tokio::test]
+async fn an_index_is_outdated_by_another_end_of_the_same_length() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        let writer = create(&disk.store(), "s").await;
+        writer.append(large(0, 50), &never()).await.unwrap();
+        let before = disk.bytes("s");
+        let titled = |n: u32| {
+            let title = format!(r#"{{"title":"title {n}","messageSeqs":[]}}"#);
+            [event_of("session/title", 50, &title)]
+        };
+        writer.append(titled(100).to_vec(), &never()).await.unwrap();
+        writer.close().await.unwrap();
+        let title = async || hints(&disk.store()).await.and_then(|hints| hints.title);
+        assert_eq!(title().await.as_deref(), Some("title 100"));
+        let log = disk.bytes("s");
+        let other = (101..1000).find_map(|n| {
+            let bytes = disk.encode(&turnkeep_log::packed::lines(&titled(n)));
+            let bytes = [before.clone(), bytes].concat();
+            (bytes.len() == log.len()).then_some((n, bytes))
+        });
+        let (n, bytes) = other.unwrap();
+        disk.lay("s", &bytes);
+        assert_eq!(title().await, None);
+        assert_eq!(tail(&disk.store(), 50).await, titled(n));
+    }
+}
+
+#[tokio::test]
 async fn a_log_with_a_torn_tail_has_an_index_that_says_so() {
     for encoding in BOTH {
         let disk = Disk::new(encoding);

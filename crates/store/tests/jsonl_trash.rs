@@ -13,7 +13,7 @@ use std::{
 
 use support::{
     append, batch,
-    disk::{BOTH, Disk, PROJECT, names},
+    disk::{BOTH, Disk, INDEX, PROJECT, names},
     faulty::{LOCK, Op, stored},
     header, id, never, open, read, store_session,
 };
@@ -49,7 +49,7 @@ async fn a_deleted_session_lies_whole_and_private_below_the_root() {
         fs::write(disk.session_dir("s").join("turnkeep.cut-7"), "cut").unwrap();
         let deleted = store.delete(&id("s"), &never()).await.unwrap();
         let there = in_trash(&disk, deleted.deleted_at, "s");
-        assert_eq!(names(&there), [disk.log_name(), LOCK, "turnkeep.cut-7"]);
+        assert_eq!(names(&there), [disk.log_name(), LOCK, "turnkeep.cut-7", INDEX]);
         assert_eq!(fs::read(there.join(disk.log_name())).unwrap(), bytes);
         for dir in there.ancestors().take_while(|dir| **dir != disk.root()) {
             assert_eq!(mode(dir), 0o700, "{}", dir.display());
@@ -290,7 +290,7 @@ async fn what_was_never_stored_does_not_keep_a_session_from_coming_back() {
         let temporary = format!("{}.0123456789ab.tmp", disk.log_name());
         fs::write(disk.session_dir("s").join(temporary), "begun").unwrap();
         store.restore(&id("s"), None, &never()).await.unwrap();
-        assert_eq!(disk.names("s"), [disk.log_name(), LOCK]);
+        assert_eq!(disk.names("s"), [disk.log_name(), LOCK, INDEX]);
         assert_eq!(read(&*open(&store, "s", Access::Write).await).await, batch(0, 2));
         assert!(store.trash(&never()).await.unwrap().is_empty());
         // What was in the way goes with the trash.

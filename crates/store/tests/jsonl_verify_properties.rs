@@ -153,6 +153,8 @@ enum Piece {
         writer: u8,
         ends: bool,
     },
+    /// Events that continue the log, in a frame that was written behind unsynced ones.
+    Hitched(u64),
     /// Some events are left out before the next ones.
     Skip(u64),
     Garbage(Vec<u8>),
@@ -174,6 +176,7 @@ fn piece() -> impl Strategy<Value = Piece> {
     prop_oneof![
         8 => (prop_oneof![4 => Just(0), 1 => 0u64..4], 1u64..5, 0u8..3, any::<bool>())
             .prop_map(|(back, count, writer, ends)| Piece::Batch { back, count, writer, ends }),
+        3 => (1u64..5).prop_map(Piece::Hitched),
         1 => (1u64..3).prop_map(Piece::Skip),
         1 => prop::collection::vec(any::<u8>(), 1..30).prop_map(Piece::Garbage),
         1 => "[ -~]{0,20}".prop_map(Piece::Line),
@@ -196,6 +199,16 @@ fn lines(first: u64, count: u64, writer: u8, ends: bool) -> String {
     (first..end).map(line).collect()
 }
 
+/// How long the header of a frame without a dictionary is.
+fn header_len(frame: &[u8]) -> usize {
+    let single_segment = frame[4] & 0x20 != 0;
+    let content_size = match frame[4] >> 6 {
+        0 => usize::from(single_segment),
+        flag => 1 << flag,
+    };
+    5 + usize::from(!single_segment) + content_size
+}
+
 fn made_up(disk: &Disk, pieces: &[Piece]) -> Vec<u8> {
     let mut log = disk.encode(&(support::header("s").to_line() + "\n"));
     let mut next = 0;
@@ -205,6 +218,15 @@ fn made_up(disk: &Disk, pieces: &[Piece]) -> Vec<u8> {
                 let first = next - (*back).min(next);
                 log.extend(disk.encode(&lines(first, *count, *writer, *ends)));
                 next = first + count;
+            }
+            Piece::Hitched(count) => {
+                let mut batch = disk.encode(&lines(next, *count, 6, false));
+                if disk.encoding == Encoding::Zstd {
+                    let first_block = header_len(&batch);
+                    batch.splice(first_block..first_block, [0; 3]);
+                }
+                log.extend(batch);
+                next += count;
             }
             Piece::Skip(count) => next += count,
             Piece::Garbage(bytes) => log.extend(bytes),

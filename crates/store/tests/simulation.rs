@@ -24,7 +24,7 @@ use sim::{
     run::{CRASHES, Plan, Story, short_life, storm},
     tally::{Met, Tally},
 };
-use turnkeep_store::jsonl::Encoding;
+use turnkeep_store::{Durability, jsonl::Encoding};
 
 /// One seed to repeat.
 const SEED: &str = "TURNKEEP_SIM_SEED";
@@ -109,16 +109,16 @@ fn what_was_acknowledged_survives_storms() {
     }
 }
 
+/// A plan for a life without trouble.
+fn calm(encoding: Encoding, names: Names, durability: Durability) -> Plan {
+    Plan { seed: 0, encoding, names, pack_chunks: true, fault_every: 0, durability, lie: None }
+}
+
 /// The same life, ended at each of its steps; what was met, and the ends that went wrong.
-fn short_lives(
-    encoding: Encoding,
-    names: Names,
-    stop: Stop,
-    lie: Option<Lie>,
-) -> (Vec<Tally>, Vec<String>) {
+fn short_lives(of: Plan, stop: Stop) -> (Vec<Tally>, Vec<String>) {
     let (mut lives, mut failures) = (Vec::new(), Vec::new());
     for step in 1.. {
-        let plan = Plan { seed: step, encoding, names, pack_chunks: true, fault_every: 0, lie };
+        let plan = Plan { seed: step, ..of };
         match attempt(step, |story| short_life(plan, step, stop, story)) {
             Ok(Some(met)) => lives.push(met),
             Ok(None) => break,
@@ -135,14 +135,17 @@ fn every_step_of_a_short_life_can_be_the_last() {
     let mut tally = Tally::default();
     for encoding in [Encoding::Zstd, Encoding::None] {
         for names in [Names::Links, Names::Renames, Names::Neither] {
-            for stop in [Stop::Kill, Stop::PowerCut] {
-                let (lives, failures) = short_lives(encoding, names, stop, None);
-                assert!(lives.len() > 50, "a life of {} steps", lives.len());
-                for life in &lives {
-                    tally.add(life);
-                }
-                if let Some(failure) = failures.first() {
-                    panic!("{failure}");
+            for durability in [Durability::Append, Durability::Flush] {
+                for stop in [Stop::Kill, Stop::PowerCut] {
+                    let plan = calm(encoding, names, durability);
+                    let (lives, failures) = short_lives(plan, stop);
+                    assert!(lives.len() > 50, "a life of {} steps", lives.len());
+                    for life in &lives {
+                        tally.add(life);
+                    }
+                    if let Some(failure) = failures.first() {
+                        panic!("{failure}");
+                    }
                 }
             }
         }
@@ -158,12 +161,17 @@ fn every_step_of_a_short_life_can_be_the_last() {
 /// What the simulator is worth: it has to notice a sync that is not done.
 #[test]
 fn a_disk_that_lies_is_found_out() {
-    for lie in [Lie::Data, Lie::All, Lie::Dir] {
-        let (_, failures) = storms(0..100, |seed| Plan { lie: Some(lie), ..Plan::from_seed(seed) });
-        let why: Vec<_> = failures.iter().map(|failure| failure.why.as_str()).collect();
-        println!("{lie:?}: {} of 100 seeds failed: {why:#?}", why.len());
-        let (_, ends) = short_lives(Encoding::Zstd, Names::Links, Stop::PowerCut, Some(lie));
-        println!("{} ends of a short life, the first: {:#?}", ends.len(), ends.first());
-        assert!(!why.is_empty() && !ends.is_empty(), "{lie:?} is never synced, and that is fine?");
+    for durability in [Durability::Append, Durability::Flush] {
+        for lie in [Lie::Data, Lie::All, Lie::Dir] {
+            let plan = |seed| Plan { lie: Some(lie), durability, ..Plan::from_seed(seed) };
+            let (_, failures) = storms(0..100, plan);
+            let why: Vec<_> = failures.iter().map(|failure| failure.why.as_str()).collect();
+            println!("{durability:?}, {lie:?}: {} of 100 seeds failed: {why:#?}", why.len());
+            let plan = Plan { lie: Some(lie), ..calm(Encoding::Zstd, Names::Links, durability) };
+            let (_, ends) = short_lives(plan, Stop::PowerCut);
+            println!("{} ends of a short life, the first: {:#?}", ends.len(), ends.first());
+            let is_found_out = !why.is_empty() && !ends.is_empty();
+            assert!(is_found_out, "{lie:?} is never synced with {durability:?}, and that is fine?");
+        }
     }
 }

@@ -126,7 +126,7 @@ impl Hints {
             events: stat.event_count.or(hints.map(|hints| hints.event_count)),
             title: hints.and_then(|hints| hints.title.clone()),
             last_event_at: hints.and_then(|hints| hints.last_event_at),
-            blank: hints.is_some_and(|hints| hints.blank),
+            blank: false,
             last_prompt_at: hints.and_then(|hints| hints.last_prompt_at),
             problem: None,
         }

@@ -34,13 +34,10 @@ pub(crate) struct Glimpse {
 }
 
 impl Glimpse {
-    /// What the store wrote down of the session, when its log was not folded.
+    /// What the store wrote down of the session, when its log was not folded. Blank is only what was
+    /// read and found to be: a session that is not worth a look is shown.
     pub(crate) fn of_hints(hints: &SessionHints) -> Self {
-        Self {
-            title: hints.title.clone(),
-            last_prompt_at: hints.last_prompt_at,
-            blank: hints.blank,
-        }
+        Self { title: hints.title.clone(), last_prompt_at: hints.last_prompt_at, blank: false }
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use turnkeep_log::Vocabulary;
 
 use super::layout::Encoding;
+use crate::Durability;
 use crate::LiveOptions;
 
 /// How a [`JsonlStore`](super::JsonlStore) is opened.
@@ -34,11 +35,13 @@ pub struct JsonlOptions {
     pub pack_chunks: bool,
     /// How events that are published to the store are buffered.
     pub live: LiveOptions,
+    /// When an append is acknowledged.
+    pub durability: Durability,
 }
 
 impl JsonlOptions {
     /// A store at this root, all else as it is by default: the encoding detected, frames of up to
-    /// 1 GiB, the event types of format v0, packing on.
+    /// 1 GiB, the event types of format v0, packing on, every append on disk when it returns.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
@@ -48,6 +51,7 @@ impl JsonlOptions {
             vocabulary: Vocabulary::v0(),
             pack_chunks: true,
             live: LiveOptions::default(),
+            durability: Durability::default(),
         }
     }
 }

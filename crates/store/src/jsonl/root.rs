@@ -14,7 +14,10 @@ use super::{
     layout::{Encoding, Layout},
     memo::Memo,
 };
-use crate::error::{BadRoot, IoFailure, StoreError};
+use crate::{
+    Durability,
+    error::{BadRoot, IoFailure, StoreError},
+};
 
 /// Permission bits that let someone else in.
 pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -32,6 +35,7 @@ pub(crate) struct Root {
     pub(crate) memo: Memo,
     /// What the rules are by which this store reads logs, once an index wanted to know.
     pub(crate) rules: OnceLock<u64>,
+    pub(crate) durability: Durability,
     /// Set once no log of the other encoding was found.
     pub(crate) unmixed: OnceLock<()>,
     /// Set once the directories above the root were synced.
@@ -56,6 +60,7 @@ impl Root {
             pack_chunks: options.pack_chunks,
             memo: Memo::default(),
             rules: OnceLock::new(),
+            durability: options.durability,
             unmixed: OnceLock::new(),
             anchored: OnceLock::new(),
         })

@@ -4,7 +4,7 @@
 #[path = "seal_tests.rs"]
 mod tests;
 
-use std::io;
+use std::{fmt, io};
 
 use xxhash_rust::xxh64::{Xxh64, xxh64};
 
@@ -94,5 +94,37 @@ impl Ending {
     /// Whether the file still ends like this, as far as it does not have another size.
     pub(crate) fn holds(&self, file: &dyn File) -> io::Result<bool> {
         Ok(self.record.holds(file)? && self.tail.holds(file)?)
+    }
+}
+
+/// A seal of bytes that come one after the other.
+#[derive(Clone)]
+pub(crate) struct RunningSeal {
+    start: u64,
+    length: u64,
+    hash: Xxh64,
+}
+
+impl RunningSeal {
+    /// Of no bytes yet, from here on.
+    pub(crate) fn from(start: u64) -> Self {
+        Self { start, length: 0, hash: Xxh64::new(0) }
+    }
+
+    /// Takes the next bytes.
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+        self.length += bytes.len() as u64;
+        self.hash.update(bytes);
+    }
+
+    /// Of all that came so far.
+    pub(crate) fn seal(&self) -> Seal {
+        Seal { start: self.start, length: self.length, hash: self.hash.digest() }
+    }
+}
+
+impl fmt::Debug for RunningSeal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.seal().fmt(f)
     }
 }

@@ -1,6 +1,6 @@
 //! Writing a log: the part that runs on one thread at a time.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use turnkeep_log::{Event, SessionHeader, SessionId, packed};
 
@@ -15,6 +15,7 @@ use super::{
     root::Root,
 };
 use crate::{
+    Durability,
     error::NotSerializable,
     seam::SessionHints,
     shell::{Broken, Setback, WriteLog},
@@ -23,12 +24,12 @@ use crate::{
 /// Who writes what within a store.
 pub(crate) type Registry = crate::shell::Registry<JsonlLog>;
 
-/// What is stored of a log for certain.
+/// What readers in this store may rely on of a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acknowledged {
-    /// The file's state after the last acknowledged write.
+    /// The file's state after the last write that counts.
     pub(crate) file: FileStat,
-    /// Where the last acknowledged record ends.
+    /// Where the last record ends that counts.
     pub(crate) end: u64,
 }
 
@@ -48,6 +49,19 @@ pub(crate) struct JsonlLog {
     state: State,
     /// For the index; absent before there is a log, and once nobody can say what it holds.
     keeper: Option<Keeper>,
+    /// What was stored and is not acknowledged yet.
+    noted: VecDeque<Noted>,
+}
+
+/// A batch that was stored, for the index.
+#[derive(Debug)]
+struct Noted {
+    /// Where it begins.
+    offset: u64,
+    entries: Entries,
+    /// The file behind it, and where it ends.
+    file: FileStat,
+    end: u64,
 }
 
 /// A batch, as it is going to be stored.
@@ -61,7 +75,7 @@ pub(crate) struct Batch {
 #[derive(Debug)]
 enum State {
     Pending { header: Box<SessionHeader>, lock: Option<Lock> },
-    Stored { log: OpenLog, _lock: Lock },
+    Stored { log: Box<OpenLog>, _lock: Lock },
 }
 
 impl JsonlLog {
@@ -73,6 +87,7 @@ impl JsonlLog {
             id,
             state: State::Pending { header: Box::new(header), lock: None },
             keeper: None,
+            noted: VecDeque::new(),
         }
     }
 
@@ -84,19 +99,44 @@ impl JsonlLog {
         lock: Lock,
         keeper: Keeper,
     ) -> Self {
-        Self { root, id, state: State::Stored { log, _lock: lock }, keeper: Some(keeper) }
+        Self {
+            root,
+            id,
+            state: State::Stored { log: Box::new(log), _lock: lock },
+            keeper: Some(keeper),
+            noted: VecDeque::new(),
+        }
     }
 
     /// Notes what was stored from this byte on.
     fn note(&mut self, offset: u64, entries: Option<Entries>) {
+        if let (State::Stored { log, .. }, Some(entries)) = (&self.state, entries) {
+            let Acknowledged { file, end } = log.written();
+            self.noted.push_back(Noted { offset, entries, file, end });
+        }
+        self.keep_index();
+    }
+
+    /// Adds to the index what is acknowledged by now, and has it written if that is due. An index
+    /// is only ever written of what is on disk.
+    fn keep_index(&mut self) {
         let (State::Stored { log, .. }, Some(keeper)) = (&self.state, &mut self.keeper) else {
             return;
         };
-        if let Some(entries) = entries {
-            let Acknowledged { file, end } = log.acknowledged();
-            keeper.add(offset, entries, file, end);
+        let acknowledged = log.acknowledged(&self.root).end;
+        let count = self.noted.iter().take_while(|noted| noted.end <= acknowledged).count();
+        for noted in self.noted.drain(..count) {
+            keeper.add(noted.offset, noted.entries, noted.file, noted.end);
         }
-        keeper.save_later(&self.root, &self.id, log.path(), log.ending());
+        if log.unsynced() == 0 {
+            keeper.save_later(&self.root, &self.id, log.path(), log.ending());
+        }
+    }
+
+    /// Nobody can say what the log holds.
+    fn forget_index(&mut self) {
+        self.keeper = None;
+        self.noted.clear();
     }
 }
 
@@ -106,7 +146,7 @@ impl JsonlLog {
         let (header, lock) = match &mut self.state {
             State::Pending { header, lock } => (header, lock),
             State::Stored { log, .. } => {
-                let offset = log.acknowledged().end;
+                let offset = log.written().end;
                 let stored = match records {
                     Some(records) => log.append(&self.root, &self.id, records),
                     None => log.flush(&self.root, &self.id),
@@ -118,7 +158,7 @@ impl JsonlLog {
             Ok(made) => {
                 let (offset, file) = (made.records, made.stat);
                 if let Some(lock) = lock.take() {
-                    let log = OpenLog::made(&self.root, made);
+                    let log = Box::new(OpenLog::made(&self.root, made));
                     self.state = State::Stored { log, _lock: lock };
                     self.keeper = Some(Keeper::of_new(file));
                 }
@@ -135,7 +175,9 @@ impl JsonlLog {
 impl Drop for JsonlLog {
     /// Leaves an index behind, for whoever comes next.
     fn drop(&mut self) {
-        if let (State::Stored { log, .. }, Some(keeper)) = (&self.state, &self.keeper) {
+        if let (State::Stored { log, .. }, Some(keeper)) = (&self.state, &self.keeper)
+            && log.unsynced() == 0
+        {
             keeper.finish(&self.root, &self.id, log.path(), log.ending());
         }
     }
@@ -169,7 +211,7 @@ impl WriteLog for JsonlLog {
         let stored = self.store_records(records.as_deref());
         match &stored {
             Ok(offset) => self.note(*offset, entries.flatten()),
-            Err(Setback::Broken(_)) => self.keeper = None,
+            Err(Setback::Broken(_)) => self.forget_index(),
             Err(Setback::Failed(_)) => {}
         }
         stored.map(drop)
@@ -178,7 +220,7 @@ impl WriteLog for JsonlLog {
     fn acknowledged(&self) -> Option<Live> {
         let State::Stored { log, .. } = &self.state else { return None };
         let hints = self.keeper.as_ref().map(Keeper::hints);
-        Some(Live { acknowledged: log.acknowledged(), hints })
+        Some(Live { acknowledged: log.acknowledged(&self.root), hints })
     }
 
     fn max_batch_bytes(&self) -> u64 {
@@ -186,5 +228,31 @@ impl WriteLog for JsonlLog {
             Encoding::Zstd => self.root.max_frame_bytes,
             Encoding::None => u64::MAX,
         }
+    }
+
+    fn sync(&mut self) -> Result<(), Setback> {
+        match &mut self.state {
+            State::Pending { .. } => Ok(()),
+            State::Stored { log, .. } => {
+                let synced = log.sync();
+                match &synced {
+                    Ok(()) => self.keep_index(),
+                    Err(Setback::Broken(_)) => self.forget_index(),
+                    Err(Setback::Failed(_)) => {}
+                }
+                synced
+            }
+        }
+    }
+
+    fn unsynced(&self) -> u64 {
+        match &self.state {
+            State::Pending { .. } => 0,
+            State::Stored { log, .. } => log.unsynced(),
+        }
+    }
+
+    fn durability(&self) -> Durability {
+        self.root.durability
     }
 }

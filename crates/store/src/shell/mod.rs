@@ -13,6 +13,7 @@
 //! | `writing`, `handle`, `closed` | a session held open, and how that ended |
 //! | `store`, `route` | the operations of a store; those that reach a handle by its session's id |
 //! | `trash` | deleting sessions and undoing that |
+//! | `rounds` | syncs that are due, of many sessions at once |
 //! | `handle` | a session held open |
 //! | `store` | the operations of a store |
 //! | `inspect` | verifying, and saving what can be saved |
@@ -28,6 +29,7 @@ mod live;
 mod mutations;
 mod queue;
 mod registry;
+mod rounds;
 mod route;
 mod store;
 mod trash;

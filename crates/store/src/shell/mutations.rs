@@ -46,8 +46,37 @@ impl<L: WriteLog> Owned<L> {
         self.writer.max_batch_bytes()
     }
 
+    /// Appends a batch and does what it takes to acknowledge it.
     pub(crate) fn append(&mut self, events: &[Event]) -> Result<Seq, AppendError> {
-        self.writer.append(events)
+        let begun = self.begin_append(events);
+        self.finish_append(begun)
+    }
+
+    /// The first part of an append, after which others may begin.
+    pub(crate) fn begin_append(&mut self, events: &[Event]) -> Result<Seq, AppendError> {
+        self.writer.begin_append(events)
+    }
+
+    /// The second.
+    pub(crate) fn finish_append(
+        &mut self,
+        begun: Result<Seq, AppendError>,
+    ) -> Result<Seq, AppendError> {
+        let next = self.writer.finish_append(begun?)?;
+        if self.writer.unsynced() > 0 {
+            self.claim.expect_sync();
+        }
+        Ok(next)
+    }
+
+    /// Syncs what waits for it, if anything does.
+    pub(crate) fn sync_unasked(&mut self) {
+        self.writer.sync_unasked();
+    }
+
+    /// Finishes what was accepted, before the session is given back.
+    pub(crate) fn close(&mut self) -> Result<(), FlushError> {
+        self.writer.close()
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), FlushError> {

@@ -4,14 +4,15 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
 use turnkeep_log::{SessionHeader, SessionId};
 
 use super::{
-    closed::Closed, listing::Pending, live::LiveOptions, writer::WriteLog, writing::Writing,
+    closed::Closed, listing::Pending, live::LiveOptions, rounds::Rounds, writer::WriteLog,
+    writing::Writing,
 };
 use crate::seam::Revision;
 
@@ -24,6 +25,7 @@ pub(crate) struct Registry<L: WriteLog> {
     live: LiveOptions,
     owners: Mutex<HashMap<SessionId, Arc<Owner<L>>>>,
     pending_made: AtomicU64,
+    rounds: Rounds,
 }
 
 /// What a write handle tells the readers beside it.
@@ -32,6 +34,8 @@ pub(crate) struct Owner<L: WriteLog> {
     standing: Mutex<Standing<L::Acknowledged>>,
     writing: OnceLock<Weak<Writing<L>>>,
     closed: OnceLock<Closed>,
+    /// Whether it has accepted what is not synced yet.
+    unsynced: AtomicBool,
 }
 
 /// How far a write handle has come.
@@ -71,12 +75,24 @@ impl<L: WriteLog> Owner<L> {
     pub(crate) fn writing(&self) -> Option<Arc<Writing<L>>> {
         self.writing.get()?.upgrade()
     }
+
+    pub(crate) fn weak_writing(&self) -> Option<Weak<Writing<L>>> {
+        self.writing.get().cloned()
+    }
+
+    pub(crate) fn is_unsynced(&self) -> bool {
+        self.unsynced.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_unsynced(&self, unsynced: bool) {
+        self.unsynced.store(unsynced, Ordering::Release);
+    }
 }
 
 impl<L: WriteLog> Registry<L> {
     pub(crate) fn new(backend: &'static str, live: LiveOptions) -> Arc<Self> {
         let (owners, pending_made) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { backend, live, owners, pending_made })
+        Arc::new(Self { backend, live, owners, pending_made, rounds: Rounds::default() })
     }
 
     /// Claims a session for a write handle; `None` when there is one.
@@ -89,6 +105,7 @@ impl<L: WriteLog> Registry<L> {
             standing: Mutex::new(Standing::Opening),
             writing: OnceLock::new(),
             closed: OnceLock::new(),
+            unsynced: AtomicBool::new(false),
         });
         owners.insert(id.clone(), Arc::clone(&owner));
         Some(Claim { registry: Arc::clone(self), id: id.clone(), owner })
@@ -109,6 +126,10 @@ impl<L: WriteLog> Registry<L> {
     /// What the session's write handle writes with, if it has one that is open.
     pub(crate) fn writing(&self, id: &SessionId) -> Option<Arc<Writing<L>>> {
         self.owner(id)?.writing()
+    }
+
+    pub(crate) fn rounds(&self) -> &Rounds {
+        &self.rounds
     }
 
     /// All write handles, by session.
@@ -159,6 +180,14 @@ impl<L: WriteLog> Claim<L> {
     /// How events published to the session are buffered.
     pub(crate) fn live(&self) -> LiveOptions {
         self.registry.live
+    }
+
+    /// Sees to it that what was accepted is synced before long.
+    pub(crate) fn expect_sync(&self) {
+        // Without a queue, whoever calls does everything himself.
+        if self.owner.writing().is_some() {
+            self.registry.rounds.expect_one(&self.registry);
+        }
     }
 }
 

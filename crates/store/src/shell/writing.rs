@@ -52,11 +52,12 @@ impl<L: WriteLog> Writing<L> {
         events: Vec<Event>,
     ) -> Result<Submitted<Result<Seq, AppendError>>, NotRun> {
         let (live, appending) = (Arc::clone(&self.live), self.live.appending());
-        let append = move |owned: &mut Owned<L>| {
+        let begin = move |owned: &mut Owned<L>| (live.begin_append(owned, &events), live);
+        let finish = move |owned: &mut Owned<L>, (begun, live): (_, Arc<Live<L>>)| {
             let _appending = appending;
-            live.append(owned, &events)
+            live.finish_append(owned, begun)
         };
-        self.mutations.submit(append, self.unreported.append(self.live.id()))
+        self.mutations.submit_shared(begin, finish, self.unreported.append(self.live.id()))
     }
 
     /// Asks for everything until now to be made durable, what was published before included.
@@ -66,12 +67,18 @@ impl<L: WriteLog> Writing<L> {
         self.mutations.submit(flush, self.unreported.flush(self.live.id()))
     }
 
+    /// Has what was accepted synced, if that has not been done, and says when it is.
+    pub(crate) fn sync_unasked(&self, done: impl Fn() + Send + Sync + 'static) {
+        // One that was closed meanwhile has synced what it had.
+        let _ = self.mutations.submit(Owned::sync_unasked, move |()| done());
+    }
+
     /// Closes the handle, now, and says how that ended.
     pub(crate) fn close(&self) -> Ended {
         let ended = self.closed.wait();
         if self.live.close() {
             let ending = self.ending();
-            self.mutations.close(move |owned| ending.end(owned));
+            self.mutations.close(move |owned| ending.finish(owned));
         }
         ended
     }
@@ -89,8 +96,8 @@ impl<L: WriteLog> Writing<L> {
         let ending = self.ending();
         let nothing_waits = self.live.unstored().is_none();
         match nothing_waits.then(|| self.mutations.close_if_idle()).flatten() {
-            Some(owned) => ending.end(Some(owned)),
-            None => self.mutations.close(move |owned| ending.end(owned)),
+            Some(owned) => ending.let_go(Some(owned)),
+            None => self.mutations.close(move |owned| ending.let_go(owned)),
         }
     }
 
@@ -111,11 +118,25 @@ struct Ending<L: WriteLog> {
 }
 
 impl<L: WriteLog> Ending<L> {
-    /// Stores what waits, gives the session back, and tells how that went.
-    fn end(self, owned: Option<Owned<L>>) {
-        let drained = owned.map_or(Ok(()), |mut owned| self.live.drain(&mut owned));
-        let drained = drained.map_err(|error| self.failure(error.kind(), error.to_string()));
+    /// Stores what waits, makes it durable, gives the session back, and tells how that went.
+    fn finish(self, mut owned: Option<Owned<L>>) {
+        let drained = self.drain(owned.as_mut());
+        let synced = owned.as_mut().map_or(Ok(()), Owned::close);
+        drop(owned);
+        let synced = synced.map_err(|error| self.failure(error.kind(), error.to_string()));
+        self.to.announce(drained.and(synced).and_then(|()| self.unreported.outcome()));
+    }
+
+    /// The same, without waiting for the disk: who wants that closes the handle.
+    fn let_go(self, mut owned: Option<Owned<L>>) {
+        let drained = self.drain(owned.as_mut());
+        drop(owned);
         self.to.announce(drained.and_then(|()| self.unreported.outcome()));
+    }
+
+    fn drain(&self, owned: Option<&mut Owned<L>>) -> Result<(), CloseError> {
+        let drained = owned.map_or(Ok(()), |owned| self.live.drain(owned));
+        drained.map_err(|error| self.failure(error.kind(), error.to_string()))
     }
 
     fn failure(&self, kind: &'static str, message: String) -> CloseError {

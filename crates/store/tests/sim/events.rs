@@ -33,7 +33,10 @@ impl Life {
 
     /// A batch of some size that continues the log.
     pub(super) fn batch(&mut self) -> Vec<Event> {
-        let first = self.oracle.next_seq();
+        self.batch_from(self.oracle.next_seq())
+    }
+
+    pub(super) fn batch_from(&mut self, first: u64) -> Vec<Event> {
         let mut batch: Vec<Event> = match self.random.below(8) {
             0 | 1 => vec![self.small(first)],
             2 => (first..first + 20).map(|seq| self.small(seq)).collect(),

@@ -1,5 +1,7 @@
 //! What others do to the log: writers that were interrupted, and writers that take no lock.
 
+use turnkeep_store::Durability;
+
 use super::{run::Life, tally::Met};
 use crate::support::id;
 
@@ -32,6 +34,7 @@ impl Life {
         disk.calmly(|| {
             let mut handle = store.open(&id(&name)).unwrap();
             handle.append(&batch).unwrap();
+            handle.close().unwrap();
         });
         self.oracle.attempt(batch);
         self.oracle.acknowledge();
@@ -57,17 +60,37 @@ impl Life {
     /// Appends once, so that there is no tail, and nothing in doubt; whether that worked.
     pub(super) fn make_ready(&mut self) -> bool {
         let disk = self.disk.clone();
-        disk.calmly(|| self.append());
+        disk.calmly(|| {
+            self.append();
+            self.flush();
+        });
         self.handle.is_some() && self.oracle.is_settled()
     }
 
-    pub(super) fn foreign_while_open(&mut self) {
-        if self.make_ready() {
-            let seq = self.oracle.next_seq();
-            self.add_foreign();
-            self.disk.note(Met::ForeignWhileOpen);
-            self.lose_ownership(seq);
+    /// Accepts some batches, where they need not be synced.
+    fn accept_some(&mut self) {
+        if self.plan.durability == Durability::Flush {
+            let disk = self.disk.clone();
+            for _ in 0..self.random.below(3) {
+                disk.calmly(|| self.append());
+            }
         }
+    }
+
+    pub(super) fn foreign_while_open(&mut self) {
+        if !self.make_ready() {
+            return;
+        }
+        self.accept_some();
+        let seq = self.oracle.next_seq();
+        let theirs = self.small(seq);
+        self.tell("foreign event while open");
+        self.disk.rewrite(&self.log_path(), self.log_bytes().len(), &self.encode(&theirs));
+        self.lose_ownership(seq);
+        // What was accepted lies before it, and has been synced.
+        self.oracle.confirm();
+        self.oracle.add(theirs);
+        self.disk.note(Met::ForeignWhileOpen);
     }
 
     /// Puts another event of the same length in the place of the last.
@@ -79,7 +102,10 @@ impl Life {
         let seq = self.oracle.next_seq();
         let batch = vec![self.small(seq)];
         let disk = self.disk.clone();
-        disk.calmly(|| self.append_batch(&batch));
+        disk.calmly(|| {
+            self.append_batch(&batch);
+            self.flush();
+        });
         let length = self.log_bytes().len() - start;
         for _ in 0..50 {
             let other = self.small(seq);
@@ -100,6 +126,7 @@ impl Life {
         if !self.make_ready() {
             return;
         }
+        self.accept_some();
         let theirs = self.small(self.oracle.next_seq());
         let bytes = self.encode(&theirs);
         let before = self.log_bytes();
@@ -108,6 +135,7 @@ impl Life {
         self.refuse_lost(self.oracle.next_seq());
         assert!(!self.disk.disarm_rival());
         assert_eq!(self.log_bytes(), [before, bytes].concat());
+        self.oracle.confirm();
         self.oracle.add(theirs);
         self.disk.note(Met::ForeignAtOnce);
     }

@@ -9,8 +9,11 @@ pub struct Oracle {
     kept: Vec<Event>,
     /// Whether the session must be there.
     stored: bool,
-    /// What the open handle found behind it, by batch: may be lost until something is acknowledged.
+    /// What the open handle found behind it, or accepted since, by batch: may be lost until
+    /// something is acknowledged or flushed.
     found: Vec<Vec<Event>>,
+    /// Whether the open handle accepted all of that: then it has made sure of what it found.
+    accepted: bool,
     /// What may follow what is kept: one way for each attempt that ended in doubt, by batch.
     ways: Vec<Vec<Vec<Event>>>,
 }
@@ -47,9 +50,66 @@ impl Oracle {
 
     /// A batch is about to be appended.
     pub fn attempt(&mut self, batch: Vec<Event>) {
+        self.attempt_all(vec![batch]);
+    }
+
+    /// Batches are about to be appended together.
+    pub fn attempt_all(&mut self, batches: Vec<Vec<Event>>) {
         let mut way = self.found.clone();
-        way.push(batch);
+        way.extend(batches);
         self.ways.push(way);
+    }
+
+    /// Of the batches of the last attempt, the first so many were acknowledged, and with them all
+    /// before. The others may be there.
+    pub fn acknowledge_first(&mut self, batches: usize) {
+        if batches == 0 {
+            return;
+        }
+        let mut way = self.ways.pop().unwrap_or_default();
+        let rest = way.split_off(self.found.len() + batches);
+        self.ways.push(way);
+        self.acknowledge();
+        if !rest.is_empty() {
+            self.ways.push(rest);
+        }
+    }
+
+    /// The last attempt was accepted.
+    pub fn accept(&mut self) {
+        let mut way = self.ways.pop().unwrap_or_default();
+        let batch = way.pop();
+        if !self.accepted {
+            self.confirm();
+        }
+        self.found.extend(batch);
+        self.ways.clear();
+        self.accepted = true;
+    }
+
+    /// The seqs that were accepted and are not known to be stored.
+    pub fn accepted(&self) -> Option<(u64, u64)> {
+        let (first, next) = (self.kept.len() as u64, self.next_seq());
+        (self.accepted && first < next).then(|| (first, next - 1))
+    }
+
+    /// What was accepted before this event is stored: a rollback has synced it.
+    pub fn confirm_until(&mut self, seq: u64) {
+        while (self.kept.len() as u64) < seq {
+            let batch = self.found.remove(0);
+            for way in &mut self.ways {
+                assert_eq!(way.remove(0), batch);
+            }
+            self.kept.extend(batch);
+        }
+        assert_eq!(self.kept.len() as u64, seq, "a part of a batch was taken back");
+    }
+
+    /// The last attempt is in doubt, and all that was accepted before it is stored.
+    pub fn confirm_before(&mut self) {
+        let rest = self.ways.pop().unwrap_or_default().split_off(self.found.len());
+        self.confirm();
+        self.ways.push(rest);
     }
 
     /// The last attempt was acknowledged, and with it all before it.
@@ -59,13 +119,15 @@ impl Oracle {
         self.stored = true;
         self.ways.clear();
         self.found.clear();
+        self.accepted = false;
     }
 
-    /// All that the open handle found is stored.
+    /// All that the open handle found or accepted is stored.
     pub fn confirm(&mut self) {
         self.kept.extend(std::mem::take(&mut self.found).into_iter().flatten());
         self.stored = true;
         self.ways.clear();
+        self.accepted = false;
     }
 
     /// The last attempt left nothing.
@@ -109,6 +171,7 @@ impl Oracle {
             ));
         };
         self.found = found;
+        self.accepted = false;
         if durable {
             self.kept = there.to_vec();
             self.stored = true;

@@ -8,7 +8,8 @@ use std::{
 
 use turnkeep_log::{Event, Seq};
 use turnkeep_store::{
-    EventRange,
+    Durability, EventRange,
+    error::AppendError,
     jsonl::{
         Encoding, JsonlOptions,
         blocking::{BlockingHandle, BlockingStore},
@@ -38,6 +39,7 @@ pub struct Plan {
     pub pack_chunks: bool,
     /// One operation in so many fails; none when 0.
     pub fault_every: usize,
+    pub durability: Durability,
     pub lie: Option<Lie>,
 }
 
@@ -51,6 +53,7 @@ impl Plan {
             names: random.pick(&[Names::Links, Names::Links, Names::Renames, Names::Neither]),
             pack_chunks: random.coin(),
             fault_every: random.pick(&[0, 100, 30, 12]),
+            durability: random.pick(&[Durability::Append, Durability::Flush]),
             lie: None,
         }
     }
@@ -126,6 +129,14 @@ pub fn short_life(plan: Plan, last_step: u64, stop: Stop, story: &Story) -> Opti
     })
 }
 
+/// How much of a log has to be there as long as the power is.
+#[derive(Clone, Copy, Default)]
+struct Visible {
+    events: usize,
+    /// How many syncs of logs had failed by then.
+    syncs_failed: u64,
+}
+
 /// One session, and all that happens to it.
 pub(super) struct Life {
     pub(super) plan: Plan,
@@ -133,9 +144,13 @@ pub(super) struct Life {
     pub(super) disk: Disk,
     pub(super) store: BlockingStore,
     pub(super) handle: Option<BlockingHandle>,
+    /// Whether the open handle's session is not stored yet: its first batch comes with its log.
+    pending: bool,
     /// Whether there is a tail to be cut.
     pub(super) has_tail: bool,
     pub(super) oracle: Oracle,
+    /// What a look shows if only processes end, and no sync of a log has failed since.
+    visible: Visible,
     pub(super) session: u32,
     /// Makes every event another.
     pub(super) nonce: u64,
@@ -152,8 +167,10 @@ impl Life {
             disk,
             store,
             handle: None,
+            pending: false,
             has_tail: false,
             oracle: Oracle::default(),
+            visible: Visible::default(),
             session: 0,
             nonce: 1_000_000,
             story: Arc::clone(told),
@@ -206,6 +223,7 @@ impl Life {
             (Some(_), 3 | 4) => Self::close,
             (Some(_), 5 | 6) => Self::flush,
             (Some(_), 7..=9) => Self::read,
+            (Some(_), 10..=14) => Self::append_together,
             (Some(_), _) => Self::append,
         };
         self.step(act);
@@ -221,13 +239,17 @@ impl Life {
                 let there = self.disk.calmly(|| handle.read(EventRange::ALL)).unwrap();
                 self.tell(format!("open: {} events", there.len()));
                 self.judge_found(&there, false);
+                self.pending = false;
                 self.handle = Some(handle);
             }
             Err(error) if error.kind() == "not_found" => {
                 self.tell("open: not found");
                 self.oracle.miss(false).unwrap();
                 match self.store.create(header(&self.name())) {
-                    Ok(handle) => self.handle = Some(handle),
+                    Ok(handle) => {
+                        self.pending = true;
+                        self.handle = Some(handle);
+                    }
                     Err(error) => self.excuse("create", error.kind(), &error.to_string()),
                 }
             }
@@ -256,11 +278,19 @@ impl Life {
         self.handle = None;
         self.session += 1;
         self.oracle = Oracle::default();
+        self.visible = Visible::default();
     }
 
     pub(super) fn judge_found(&mut self, there: &[Event], durable: bool) {
         let (before, grain) = (self.oracle.is_settled(), self.grain());
         let acknowledged = self.oracle.log().len();
+        if self.visible.syncs_failed == self.disk.log_syncs_failed() {
+            assert!(there.len() >= self.visible.events, "what was accepted is not shown");
+        }
+        if let (Some((_, last)), true) = (self.oracle.accepted(), durable) {
+            let kept = there.len() as u64 > last;
+            self.disk.note(if kept { Met::AcceptedKept } else { Met::AcceptedLost });
+        }
         if let Err(wrong) = self.oracle.look(there, grain, durable) {
             panic!("{wrong}");
         }
@@ -270,9 +300,33 @@ impl Life {
         }
     }
 
+    /// Lets go of the session: with a barrier, or without.
     pub(super) fn close(&mut self) {
-        self.tell("close");
-        self.handle = None;
+        let Some(handle) = self.handle.take() else { return };
+        if self.random.coin() {
+            self.tell("drop");
+            return;
+        }
+        self.oracle.attempt(Vec::new());
+        let accepted = self.oracle.accepted();
+        let outcome = handle.close().map_err(|error| (error.kind(), error.to_string()));
+        self.tell(format!("close: {outcome:?}"));
+        match outcome {
+            Ok(()) => {
+                self.oracle.take_back();
+                if accepted.is_some() {
+                    self.oracle.confirm();
+                    self.disk.note(Met::Flushed);
+                }
+            }
+            Err(_) if self.disk.stopped().is_some() => {}
+            Err(("io", error)) => {
+                self.oracle.take_back();
+                assert!(self.plan.fault_every > 0, "{error}");
+            }
+            Err(("poisoned", error)) => self.judge_losses(accepted, &error),
+            Err((kind, error)) => self.excuse("close", kind, &error),
+        }
     }
 
     pub(super) fn read(&mut self) {
@@ -297,24 +351,107 @@ impl Life {
         let outcome = handle.append(batch).map_err(|error| (error.kind(), error.to_string()));
         let outcome = outcome.map(|told| assert_eq!(told, next));
         self.tell(format!("append {} events: {outcome:?}", batch.len()));
+        let accepted = self.plan.durability == Durability::Flush && !self.pending;
         if self.oracle.is_stored() && self.disk.log_syncs_failed() > syncs_failed {
             let kind = outcome.as_ref().map_err(|(kind, _)| *kind);
             assert_eq!(kind, Err("poisoned"), "after a failed sync");
         }
-        self.written(handle, &before, outcome);
+        if accepted && outcome.is_ok() {
+            self.oracle.accept();
+            self.disk.note(Met::Accepted);
+            self.note_tail_cut();
+            self.handle = Some(handle);
+            self.show();
+        } else {
+            self.written(handle, &before, outcome);
+        }
+    }
+
+    /// Appends several batches that share a sync.
+    pub(super) fn append_together(&mut self) {
+        if self.plan.durability == Durability::Flush || self.pending {
+            return self.append();
+        }
+        let Some(mut handle) = self.handle.take() else { return };
+        let mut batches: Vec<Vec<Event>> = Vec::new();
+        let mut next = self.oracle.next_seq();
+        for _ in 0..2 + self.random.below(3) {
+            let batch = self.batch_from(next);
+            next += batch.len() as u64;
+            batches.push(batch);
+        }
+        self.oracle.attempt_all(batches.clone());
+        let outcomes = handle.append_together(&batches);
+        let done = outcomes.iter().take_while(|outcome| outcome.is_ok()).count();
+        let failed: Vec<_> = outcomes.into_iter().skip(done).map(Result::unwrap_err).collect();
+        let kinds: Vec<_> = failed.iter().map(AppendError::kind).collect();
+        self.tell(format!("append {} batches: {done} stored, then {kinds:?}", batches.len()));
+        self.oracle.acknowledge_first(done);
+        if done > 0 {
+            self.note_tail_cut();
+        }
+        if done > 1 {
+            self.disk.note(Met::Shared);
+        }
+        let Some(first) = failed.first() else {
+            self.disk.note(Met::Acknowledged);
+            self.handle = Some(handle);
+            self.show();
+            return;
+        };
+        match first.kind() {
+            _ if self.disk.stopped().is_some() => {}
+            // The others had counted on it.
+            "io" => {
+                assert!(self.plan.fault_every > 0, "{first}");
+                assert!(kinds.iter().skip(1).all(|kind| *kind == "seq_mismatch"), "{kinds:?}");
+                self.oracle.take_back();
+                self.handle = Some(handle);
+            }
+            "poisoned" => {
+                self.disk.note(Met::Poisoned);
+                self.refused(handle);
+            }
+            kind => {
+                drop(handle);
+                self.excuse("write", kind, &first.to_string());
+            }
+        }
+    }
+
+    /// From now on this is what a look shows.
+    fn show(&mut self) {
+        let (events, syncs_failed) = (self.oracle.log().len(), self.disk.log_syncs_failed());
+        self.visible = Visible { events, syncs_failed };
+    }
+
+    fn note_tail_cut(&mut self) {
+        if std::mem::take(&mut self.has_tail) {
+            self.disk.note(Met::TailCut);
+        }
     }
 
     pub(super) fn flush(&mut self) {
         let Some(mut handle) = self.handle.take() else { return };
         self.oracle.attempt(Vec::new());
-        let pending = !self.oracle.is_stored() && self.oracle.log().is_empty();
+        let pending = self.pending;
         let before = self.log_bytes();
+        let accepted = self.oracle.accepted();
+        let syncs_failed = self.disk.log_syncs_failed();
         let outcome = handle.flush().map_err(|error| (error.kind(), error.to_string()));
         self.tell(format!("flush: {outcome:?}"));
+        if !pending && self.disk.log_syncs_failed() > syncs_failed {
+            let kind = outcome.as_ref().map_err(|(kind, _)| *kind);
+            assert_eq!(kind, Err("poisoned"), "after a failed sync");
+        }
         if outcome.is_ok() && !pending {
             self.oracle.take_back();
             self.oracle.confirm();
+            if accepted.is_some() {
+                self.disk.note(Met::Flushed);
+            }
             self.handle = Some(handle);
+            self.show();
         } else {
             self.written(handle, &before, outcome);
         }
@@ -329,25 +466,45 @@ impl Life {
         match outcome {
             Ok(()) => {
                 self.oracle.acknowledge();
+                self.pending = false;
                 self.disk.note(Met::Acknowledged);
-                if std::mem::take(&mut self.has_tail) {
-                    self.disk.note(Met::TailCut);
-                }
+                self.note_tail_cut();
                 self.handle = Some(handle);
+                self.show();
             }
             Err(_) if self.disk.stopped().is_some() => {}
             Err(("io", error)) => {
                 self.taken_back(&error, before);
                 self.handle = Some(handle);
             }
-            Err(("poisoned", _)) => {
+            Err(("poisoned", error)) => {
                 self.disk.note(Met::Poisoned);
+                self.judge_losses(self.oracle.accepted(), &error);
                 self.refused(handle);
             }
             Err((kind, error)) => {
                 drop(handle);
                 self.excuse("write", kind, &error);
             }
+        }
+    }
+
+    /// A handle is poisoned: it names what it takes back of what it had accepted, or has stored it.
+    fn judge_losses(&mut self, accepted: Option<(u64, u64)>, error: &str) {
+        let Some((first, last)) = accepted else {
+            assert!(!error.contains("were accepted"), "{error}");
+            return;
+        };
+        let ending = format!(" to {last} were accepted, but are not on disk");
+        let named = error.split_once(&ending).and_then(|(before, _)| before.rsplit_once(' '));
+        if let Some((_, from)) = named {
+            let from = from.parse().unwrap();
+            assert!((first..=last).contains(&from), "{error}");
+            self.oracle.confirm_until(from);
+            self.disk.note(Met::AcceptedTakenBack);
+        } else {
+            assert!(!error.contains("were accepted"), "{error}");
+            self.oracle.confirm_before();
         }
     }
 
@@ -378,9 +535,12 @@ impl Life {
         assert_eq!(handle.append(&batch).unwrap_err().kind(), "poisoned");
         assert_eq!(handle.flush().unwrap_err().kind(), "poisoned");
         assert_eq!((self.disk.steps(), self.log_bytes()), (steps, before));
-        // And still reads what was acknowledged.
-        let there = self.disk.calmly(|| handle.read(EventRange::ALL)).unwrap();
-        assert_eq!(there.len(), self.oracle.log().len());
+        // And still reads what was acknowledged, unless it had shown more.
+        let there = self.disk.calmly(|| handle.read(EventRange::ALL));
+        match (self.oracle.accepted(), there) {
+            (None, there) => assert_eq!(there.unwrap().len(), self.oracle.log().len()),
+            (Some(_), there) => assert_eq!(there.unwrap_err().kind(), "log_shrank"),
+        }
     }
 
     // ---- what comes after -------------------------------------------------------------------
@@ -393,6 +553,9 @@ impl Life {
         let stop = self.disk.stopped().unwrap();
         self.tell(format!("{stop:?}"));
         self.handle = None;
+        if stop == Stop::PowerCut {
+            self.visible = Visible::default();
+        }
         self.disk.restart();
         self.store = open_store(self.plan, &self.disk);
         // Sometimes the next trouble is there before anyone has had a look.
@@ -415,7 +578,13 @@ impl Life {
                 let batch = self.batch();
                 handle.append(&batch).unwrap();
                 self.oracle.attempt(batch);
-                self.oracle.acknowledge();
+                if self.plan.durability == Durability::Flush && self.random.coin() {
+                    self.oracle.accept();
+                } else {
+                    handle.flush().unwrap();
+                    self.oracle.acknowledge();
+                }
+                self.show();
                 drop(handle);
                 let handle = self.store.open(&id(&self.name())).unwrap();
                 let there = handle.read(EventRange::ALL).unwrap();
@@ -440,6 +609,7 @@ pub(super) fn options(plan: Plan) -> JsonlOptions {
     JsonlOptions {
         compression: compression(plan.encoding),
         pack_chunks: plan.pack_chunks,
+        durability: plan.durability,
         ..JsonlOptions::new(Disk::store_root())
     }
 }

@@ -55,10 +55,16 @@ pub enum Met {
     // What a crash left of an index.
     IndexCurrent,
     IndexOutdated,
+    Shared,
+    Accepted,
+    AcceptedKept,
+    AcceptedLost,
+    AcceptedTakenBack,
+    Flushed,
 }
 
 impl Met {
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 49] = [
         Self::PowerLost,
         Self::ProcessKilled,
         Self::BytesLost,
@@ -102,6 +108,12 @@ impl Met {
         Self::TailCut,
         Self::IndexCurrent,
         Self::IndexOutdated,
+        Self::Shared,
+        Self::Accepted,
+        Self::AcceptedKept,
+        Self::AcceptedLost,
+        Self::AcceptedTakenBack,
+        Self::Flushed,
     ];
 }
 

@@ -113,11 +113,16 @@ impl FaultyFs {
         }
     }
 
-    /// Whether everything that was injected has happened.
+    /// That everything that was injected has happened.
     pub fn assert_spent(&self) {
         let script = self.0.lock().unwrap();
         let left: Vec<_> = script.faults.iter().map(|fault| (fault.op, &fault.part)).collect();
         assert!(left.is_empty(), "never happened: {left:?}");
+    }
+
+    /// Whether everything that was injected has happened.
+    pub fn is_spent(&self) -> bool {
+        self.0.lock().unwrap().faults.is_empty()
     }
 
     /// Forgets what has been done so far.

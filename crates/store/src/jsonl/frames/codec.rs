@@ -8,10 +8,13 @@ use zstd_safe::{
     zstd_sys::ZSTD_ErrorCode,
 };
 
-use super::Frame;
+use super::{Frame, scan::HITCH};
 
 /// The compression level: the one that existing writers use.
 const LEVEL: i32 = 3;
+
+/// How long the header of our frames is: the magic, the descriptor and the window descriptor.
+const HEADER: usize = 6;
 
 /// How much of a frame is unpacked at a time when only its beginning may be there.
 const STEP: usize = 128 << 10;
@@ -38,6 +41,17 @@ pub(crate) fn encode_frame(text: &str) -> io::Result<Vec<u8>> {
             .map_err(|code| io::Error::other(get_error_name(code)))?;
         Ok(frame)
     })
+}
+
+/// The same, into a frame that says it goes behind bytes that are not synced yet.
+///
+/// # Errors
+///
+/// Only memory can be missing.
+pub(crate) fn encode_hitched(text: &str) -> io::Result<Vec<u8>> {
+    let mut frame = encode_frame(text)?;
+    frame.splice(HEADER..HEADER, HITCH);
+    Ok(frame)
 }
 
 fn encoder() -> Result<CCtx<'static>, &'static str> {

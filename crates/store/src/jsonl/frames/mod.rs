@@ -6,5 +6,5 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use codec::{DecodeError, Decoder, encode_frame, text_of};
+pub(crate) use codec::{DecodeError, Decoder, encode_frame, encode_hitched, text_of};
 pub(crate) use scan::{CHECKSUM, Frame, FrameScan, MAGIC, scan_frame, scan_frame_within};

@@ -6,6 +6,13 @@ pub(crate) const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// How many bytes of checksum a frame ends with, if it has one.
 pub(crate) const CHECKSUM: usize = 4;
 
+/// The empty block that a frame begins with which was written behind bytes that were not synced yet.
+///
+/// Such a frame proves nothing about what lies before it. After a power cut it may be there, and
+/// they may not; any other frame is only written when all before it is on disk. To who unpacks it
+/// the block means nothing, and no encoder begins a frame with one.
+pub(crate) const HITCH: [u8; 3] = [0, 0, 0];
+
 /// The most that one compressed block unpacks to.
 const LARGEST_BLOCK: usize = 128 << 10;
 
@@ -29,6 +36,8 @@ pub(crate) struct Frame {
     pub(crate) unpacked: usize,
     /// Whether it ends with a checksum.
     pub(crate) checksum: bool,
+    /// Whether it says that it was written behind bytes that were not synced yet: see [`HITCH`].
+    pub(crate) hitched: bool,
 }
 
 /// Finds the end of the frame that `bytes` starts with.
@@ -75,6 +84,10 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
+    fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
     fn byte(&mut self) -> Result<u8, FrameScan> {
         self.take(1).map(|taken| taken.first().copied().unwrap_or_default())
     }
@@ -108,6 +121,7 @@ impl<'a> Cursor<'a> {
 
     fn blocks(&mut self, checksum: bool, most: &mut usize) -> Option<FrameScan> {
         let mut unpacked: usize = 0;
+        let hitched = self.rest().starts_with(&HITCH);
         loop {
             *most = most.checked_sub(1)?;
             let (last, block) = match self.block() {
@@ -122,7 +136,7 @@ impl<'a> Cursor<'a> {
         if checksum && self.take(CHECKSUM).is_err() {
             return Some(FrameScan::Incomplete);
         }
-        Some(FrameScan::Complete(Frame { len: self.at, unpacked, checksum }))
+        Some(FrameScan::Complete(Frame { len: self.at, unpacked, checksum, hitched }))
     }
 
     /// Reads one block; whether it is the last, and how much it unpacks to at most.

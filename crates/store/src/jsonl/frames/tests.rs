@@ -1,6 +1,8 @@
 use std::io::Read as _;
 
-use super::{DecodeError, Decoder, Frame, FrameScan, MAGIC, encode_frame, scan_frame};
+use super::{
+    DecodeError, Decoder, Frame, FrameScan, MAGIC, encode_frame, encode_hitched, scan_frame,
+};
 
 const LIMIT: u64 = 1 << 30;
 
@@ -39,12 +41,26 @@ fn what_we_write_has_the_documented_bytes() {
 
 #[test]
 fn another_implementation_reads_what_we_write() {
-    for text in ["\n".to_owned(), "line\n".repeat(100_000), format!("{}\n", "é😀".repeat(99))] {
-        let bytes = encode_frame(&text).unwrap();
+    let texts = ["\n".to_owned(), "line\n".repeat(100_000), format!("{}\n", "é😀".repeat(99))];
+    let encoders = [encode_frame, encode_hitched];
+    for (text, encode) in texts.iter().flat_map(|text| encoders.map(|encode| (text, encode))) {
+        let bytes = encode(text).unwrap();
         let mut decoder = ruzstd::decoding::StreamingDecoder::new(bytes.as_slice()).unwrap();
         let mut read = String::new();
         decoder.read_to_string(&mut read).unwrap();
-        assert_eq!(read, text);
+        assert_eq!(&read, text);
+    }
+}
+
+#[test]
+fn a_hitched_frame_is_told_by_its_first_block() {
+    for text in ["\n".to_owned(), "x".repeat(8 << 20)] {
+        let (plain, hitched) = (encode_frame(&text).unwrap(), encode_hitched(&text).unwrap());
+        assert_eq!(hitched, [&plain[..6], &[0, 0, 0], &plain[6..]].concat());
+        assert_eq!(decode(&hitched).unwrap(), text);
+        let is_hitched =
+            |bytes| matches!(scan_frame(bytes), FrameScan::Complete(frame) if frame.hitched);
+        assert!(is_hitched(&hitched) && !is_hitched(&plain));
     }
 }
 
@@ -81,7 +97,12 @@ fn runs_raw_blocks_and_many_blocks_unpack() {
     let bytes = frame(0, &[0x58], &[(1, 5, b"x"), (0, 1, b"\n")], &[]);
     assert_eq!(
         scan_frame(&bytes),
-        FrameScan::Complete(Frame { len: bytes.len(), unpacked: 6, checksum: false })
+        FrameScan::Complete(Frame {
+            len: bytes.len(),
+            unpacked: 6,
+            checksum: false,
+            hitched: false
+        })
     );
     assert_eq!(decode(&bytes).unwrap(), "xxxxx\n");
 

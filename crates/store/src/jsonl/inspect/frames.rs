@@ -71,6 +71,14 @@ impl Inspection<'_> {
             };
             match self.next_after(&broken, most)? {
                 Search::Found(next) => self.broken(&broken, next),
+                // A lost sector shows what became of those that came before it.
+                Search::OnlyHitched(next) => {
+                    if lost_sector(&mut self.ahead, self.at)?.is_none() {
+                        self.broken(&broken, next);
+                    } else {
+                        return self.tail(broken);
+                    }
+                }
                 Search::GaveUp(at) => {
                     let message = format!(
                         "{}, before too much that may be a frame to look at past byte {at}",
@@ -100,6 +108,7 @@ impl Inspection<'_> {
     fn next_after(&mut self, broken: &Broken, most: usize) -> Result<Search, Stopped> {
         if let Some(next) = broken.next.filter(|next| *next < self.ahead.end())
             && let Place::Complete(frame) = frame_at(&mut self.ahead, next, most)?
+            && !frame.hitched
             && !matches!(
                 self.decoder.decode(self.ahead.held(), frame),
                 Err(DecodeError::Invalid(_))

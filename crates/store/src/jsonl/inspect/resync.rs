@@ -38,8 +38,10 @@ pub(super) fn frame_at(bytes: &mut FileBytes<'_>, offset: u64, most: usize) -> i
 
 /// What came of looking for a frame that unpacks.
 pub(super) enum Search {
-    /// One begins here.
+    /// One begins here, and proves that all before it was on disk.
     Found(u64),
+    /// The first of those that prove nothing begins here, and there are no others.
+    OnlyHitched(u64),
     /// There is none.
     Nothing,
     /// It would take too long to tell, from here on.
@@ -56,53 +58,73 @@ pub(super) fn next_good_frame(
 ) -> io::Result<Search> {
     let mut budget = SearchBudget::new(bytes.end().saturating_sub(offset));
     let mut at = offset + 1;
+    let mut first_hitched = None;
     loop {
         bytes.fill(at, MAGIC.len())?;
         let held = bytes.held();
         let Some(found) = memchr::memmem::find(held, &MAGIC) else {
             if bytes.reaches_end() {
-                return Ok(Search::Nothing);
+                return Ok(first_hitched.map_or(Search::Nothing, Search::OnlyHitched));
             }
             at += held.len().saturating_sub(MAGIC.len() - 1) as u64;
             continue;
         };
         at += found as u64;
+        let before = budget;
         match look_at(bytes, at, decoder, most, &mut budget)? {
-            Some(true) => return Ok(Search::Found(at)),
-            Some(false) => at += 1,
-            None => return Ok(Search::GaveUp(at)),
+            Look::Good(frame) if frame.hitched => {
+                // Passed as a whole, so that any number of them takes no longer than reading does.
+                first_hitched.get_or_insert(at);
+                budget = before;
+                at += frame.len as u64;
+            }
+            Look::Good(_) => return Ok(Search::Found(at)),
+            Look::Nothing => at += 1,
+            Look::NoBudget => return Ok(Search::GaveUp(at)),
         }
     }
 }
 
-/// Whether a frame that unpacks begins here; `None` when there is no budget left to tell.
+/// What there is at one place.
+enum Look {
+    /// A frame that unpacks, or would if there were more room.
+    Good(Frame),
+    /// None.
+    Nothing,
+    /// Perhaps one: there is no budget left to tell.
+    NoBudget,
+}
+
+/// Whether a frame that unpacks begins here.
 fn look_at(
     bytes: &mut FileBytes<'_>,
     at: u64,
     decoder: &mut Decoder,
     most: usize,
     budget: &mut SearchBudget,
-) -> io::Result<Option<bool>> {
-    let Some(allowed) = budget.place() else { return Ok(None) };
+) -> io::Result<Look> {
+    let Some(allowed) = budget.place() else { return Ok(Look::NoBudget) };
     let mut least = 1;
     loop {
         bytes.fill(at, least)?;
         let held = bytes.held();
         let mut blocks = allowed;
-        let Some(scan) = scan_frame_within(held, &mut blocks) else { return Ok(None) };
+        let Some(scan) = scan_frame_within(held, &mut blocks) else {
+            return Ok(Look::NoBudget);
+        };
         match scan {
             FrameScan::Incomplete if !bytes.reaches_end() && held.len() < most => {
                 least = held.len() + 1;
             }
             FrameScan::Incomplete | FrameScan::Invalid(_) => {
                 budget.passed(allowed - blocks);
-                return Ok(Some(false));
+                return Ok(Look::Nothing);
             }
             FrameScan::Complete(frame) => {
                 budget.passed(allowed - blocks);
                 budget.worked(decoder.work(frame));
-                let unpacked = decoder.decode(held, frame);
-                return Ok(Some(!matches!(unpacked, Err(DecodeError::Invalid(_)))));
+                let is_bad = matches!(decoder.decode(held, frame), Err(DecodeError::Invalid(_)));
+                return Ok(if is_bad { Look::Nothing } else { Look::Good(frame) });
             }
         }
     }

@@ -58,7 +58,9 @@ impl<'a> Pass<'a> {
         // Who asks for the whole log wants it checked, too.
         let known = request
             .known
-            .filter(|known| request.range != EventRange::ALL && known.still_holds(&stat));
+            .filter(|known| request.range != EventRange::ALL && known.still_holds(&stat))
+            // What was taken back since does not count, though it may still be there.
+            .filter(|known| known.end <= end);
         if let Some(known) = known
             && let Some(mark) = known.marks.before(request.range.offset)
         {

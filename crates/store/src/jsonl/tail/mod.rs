@@ -69,7 +69,8 @@ pub(crate) struct NotATail {
 /// `problem` says what was wrong with the frame there; `None` when the bytes end inside it.
 /// Anything that a good frame follows is damage to committed history, whatever it looks like
 /// itself: cutting there would lose what was acknowledged. So is what would take too long to search
-/// for one: no append leaves that behind.
+/// for one: no append leaves that behind. A frame that says it was written before its predecessors
+/// were synced is no such proof, provided that a lost sector shows what became of them.
 pub(crate) fn judge_frames(
     offset: u64,
     bytes: &[u8],
@@ -80,30 +81,35 @@ pub(crate) fn judge_frames(
         let this = problem.map_or_else(|| format!("incomplete frame at byte {offset}"), Into::into);
         Err(NotATail { problem: format!("{this}, before {what}") })
     };
-    match next_good_frame(bytes, decoder) {
-        Search::Found(at) => {
-            return before(format!("an intact frame at byte {}", offset + at as u64));
-        }
+    let intact = |at: usize| format!("an intact frame at byte {}", offset + at as u64);
+    let search = next_good_frame(bytes, decoder);
+    match search {
+        Search::Found(at) => return before(intact(at)),
         Search::GaveUp(at) => {
             let at = offset + at as u64;
             return before(format!("too much that may be a frame to look at past byte {at}"));
         }
-        Search::Nothing => {}
+        Search::OnlyHitched(_) | Search::Nothing => {}
     }
     let zeroed = has_lost_sector(offset, bytes);
+    if let (Search::OnlyHitched(at), false) = (&search, zeroed) {
+        return before(intact(*at));
+    }
     match problem {
         Some(problem) if !zeroed => Err(NotATail { problem: problem.to_owned() }),
         _ => Ok(Tail {
             kind: if zeroed { TailKind::Zeroed } else { TailKind::Torn },
-            legible: decoder.salvages_a_line(bytes),
+            legible: matches!(search, Search::OnlyHitched(_)) || decoder.salvages_a_line(bytes),
         }),
     }
 }
 
 /// What came of looking for a good frame.
 enum Search {
-    /// One begins here.
+    /// One begins here, and proves that all before it was on disk.
     Found(usize),
+    /// The first of those that prove nothing begins here, and there are no others.
+    OnlyHitched(usize),
     /// There is none.
     Nothing,
     /// It would take too long to tell, from here on.
@@ -111,6 +117,7 @@ enum Search {
 }
 
 /// How much looking for a good frame may still cost.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct SearchBudget {
     work: usize,
 }
@@ -145,8 +152,12 @@ impl SearchBudget {
 /// more room.
 fn next_good_frame(bytes: &[u8], decoder: &mut Decoder) -> Search {
     let mut budget = SearchBudget::new(bytes.len() as u64);
-    let after = bytes.get(1..).unwrap_or_default();
-    for at in memchr::memmem::find_iter(after, &MAGIC).map(|at| at + 1) {
+    let magic = memchr::memmem::Finder::new(&MAGIC);
+    let mut first_hitched = None;
+    let mut from = 1;
+    while let Some(at) = bytes.get(from..).and_then(|rest| magic.find(rest)).map(|at| from + at) {
+        from = at + 1;
+        let before = budget;
         let Some(most) = budget.place() else { return Search::GaveUp(at) };
         let candidate = bytes.get(at..).unwrap_or_default();
         let mut blocks = most;
@@ -156,11 +167,18 @@ fn next_good_frame(bytes: &[u8], decoder: &mut Decoder) -> Search {
         budget.passed(most - blocks);
         let FrameScan::Complete(frame) = scan else { continue };
         budget.worked(decoder.work(frame));
-        if !matches!(decoder.decode(candidate, frame), Err(DecodeError::Invalid(_))) {
+        if matches!(decoder.decode(candidate, frame), Err(DecodeError::Invalid(_))) {
+            continue;
+        }
+        if !frame.hitched {
             return Search::Found(at);
         }
+        // Passed as a whole, so that any number of them takes no longer than reading the log does.
+        first_hitched.get_or_insert(at);
+        budget = before;
+        from = at + frame.len;
     }
-    Search::Nothing
+    first_hitched.map_or(Search::Nothing, Search::OnlyHitched)
 }
 
 /// Where the tail of a text log begins that lost a sector: at the line of the first NUL byte, if

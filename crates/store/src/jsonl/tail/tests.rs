@@ -1,5 +1,5 @@
 use super::{Tail, TailKind, has_lost_sector, judge_frames, zeroed_lines};
-use crate::jsonl::frames::{Decoder, encode_frame};
+use crate::jsonl::frames::{Decoder, encode_frame, encode_hitched};
 
 fn judge(offset: u64, bytes: &[u8], problem: Option<&str>) -> Result<Tail, String> {
     let mut decoder = Decoder::new(1 << 20).unwrap();
@@ -140,4 +140,37 @@ fn lines_are_zeroed_from_the_line_of_the_first_nul() {
     // From the end of a line on, all zero.
     assert_eq!(zeroed_lines(0, b"{}\n\0\0\0"), Some(3));
     assert_eq!(zeroed_lines(0, b"{}\n\0\0\0}\n"), None);
+}
+
+#[test]
+fn a_frame_written_before_its_predecessors_were_synced_proves_nothing() {
+    let (good, hitched) =
+        (encode_frame("{\"a\":1}\n").unwrap(), encode_hitched("{\"a\":1}\n").unwrap());
+    let magic = Some("invalid frame magic");
+    // What a power cut leaves of several batches that were not synced.
+    let lost = [&[0; 1024][..], &hitched, &hitched].concat();
+    let tail = judge(0, &lost, magic).unwrap();
+    assert_eq!(tail, Tail { kind: TailKind::Zeroed, legible: true });
+    let torn = [&lost[..], &hitched[..9]].concat();
+    assert_eq!(judge(0, &torn, magic).unwrap().kind, TailKind::Zeroed);
+    // One that was synced behind them proves that they were, too.
+    let synced = [&lost[..], &good, &hitched].concat();
+    let problem = format!("invalid frame magic, before an intact frame at byte {}", lost.len());
+    assert_eq!(judge(0, &synced, magic), Err(problem));
+    // And no power cut leaves anything but zeros.
+    let damaged = [&good[..good.len() - 1], &hitched].concat();
+    assert!(judge(0, &damaged, None).unwrap_err().contains("before an intact frame"));
+    let garbage = [b"garbage!", &hitched[..]].concat();
+    assert!(judge(0, &garbage, magic).unwrap_err().contains("before an intact frame"));
+}
+
+#[test]
+fn many_batches_behind_a_lost_one_are_passed_in_little_time() {
+    let batch = "{\"type\":\"todo/write\",\"data\":{}}\n".repeat(100);
+    let hitched = encode_hitched(&batch).unwrap();
+    let bytes = [vec![0; 1024], hitched.repeat((8 << 20) / hitched.len())].concat();
+    let started = std::time::Instant::now();
+    assert_eq!(judge(0, &bytes, Some("invalid frame magic")).unwrap().kind, TailKind::Zeroed);
+    let took = started.elapsed();
+    assert!(took < std::time::Duration::from_secs(10), "{took:?}");
 }

@@ -133,14 +133,23 @@ impl<L: WriteLog> Live<L> {
         Appending(Arc::clone(self))
     }
 
-    /// Stores what waits, then a batch of the caller's.
-    pub(super) fn append(
+    /// Stores what waits, then a batch of the caller's, to be acknowledged by
+    /// [`finish_append`](Self::finish_append).
+    pub(super) fn begin_append(
         self: &Arc<Self>,
         owned: &mut Owned<L>,
         events: &[Event],
     ) -> Result<Seq, AppendError> {
         self.drain(owned)?;
-        let outcome = owned.append(events);
+        owned.begin_append(events)
+    }
+
+    pub(super) fn finish_append(
+        &self,
+        owned: &mut Owned<L>,
+        begun: Result<Seq, AppendError>,
+    ) -> Result<Seq, AppendError> {
+        let outcome = owned.finish_append(begun);
         match &outcome {
             Ok(next) => {
                 self.observe(*next);
@@ -154,7 +163,11 @@ impl<L: WriteLog> Live<L> {
     /// Stores what waits, then makes all of the log durable.
     pub(super) fn flush(self: &Arc<Self>, owned: &mut Owned<L>) -> Result<(), FlushError> {
         self.drain(owned)?;
-        owned.flush()
+        let outcome = owned.flush();
+        if let Err(error) = &outcome {
+            self.state().note_flush(error);
+        }
+        outcome
     }
 
     /// Stores what waits as one batch. What cannot be stored waits on, in front of the rest.

@@ -8,8 +8,8 @@ use turnkeep_log::{Event, Seq, SessionId};
 use super::LiveOptions;
 use crate::{
     error::{
-        AppendError, HandleClosed, NotSerializable, OwnershipLost, Poisoned, PublishError,
-        SeqMismatch,
+        AppendError, FlushError, HandleClosed, NotSerializable, OwnershipLost, Poisoned,
+        PublishError, SeqMismatch,
     },
     seam::EventRange,
     shell::writer::Broken,
@@ -207,6 +207,19 @@ impl State {
                 self.broken = Some(Broken::Lost(lost.evidence.clone()));
             }
             AppendError::Poisoned(poisoned) => {
+                self.broken = Some(Broken::Poisoned(poisoned.cause.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// The same, of a flush.
+    pub(super) fn note_flush(&mut self, error: &FlushError) {
+        match error {
+            FlushError::OwnershipLost(lost) => {
+                self.broken = Some(Broken::Lost(lost.evidence.clone()));
+            }
+            FlushError::Poisoned(poisoned) => {
                 self.broken = Some(Broken::Poisoned(poisoned.cause.clone()));
             }
             _ => {}
