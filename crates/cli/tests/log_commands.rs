@@ -102,10 +102,48 @@ fn a_bad_line_stops_the_append_and_loses_nothing_before_it() {
         assert!(text(&output.stderr).contains(hint), "{output:?}");
         assert_eq!(text(&bench.run(&["events", &id]).stdout).lines().count(), 6);
     }
+}
+
+#[test]
+fn what_no_read_would_take_is_not_appended_unless_unknown_types_are_allowed() {
+    let bench = Bench::new();
     let unknown = b"{\"type\":\"acme/telemetry\",\"data\":1}\n";
+    let retired = b"{\"type\":\"steering/message\",\"data\":1}\n";
+    let fallback = b"{\"type\":\"request/header\",\"data\":{\"reason\":\"fallback\"}}\n";
+    let nameless = b"{\"type\":\"user/message\",\"data\":{},\"surfaceOp\":\"append\"}\n";
+    bench.run_with_input(&["append", "s", "--create"], turn(1, "a", "b").as_bytes());
+    let before = bench.run(&["events", "s"]).stdout;
+    let refused: [(&[u8], i32); 4] = [(unknown, 5), (retired, 5), (fallback, 2), (nameless, 2)];
+    for (line, code) in refused {
+        let output = bench.run_with_input(&["append", "s"], line);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(text(&output.stderr).contains("line 1 was not stored"), "{output:?}");
+        assert_eq!(bench.run(&["events", "s"]).stdout, before);
+    }
     let allowed = bench.run_with_input(&["append", "new", "--create", "--allow-unknown"], unknown);
     assert_eq!(text(&allowed.stdout), "1\n");
     assert_eq!(bench.run(&["events", "new"]).status.code(), Some(5));
+    // It lifts the check of types, and no other.
+    for line in [&fallback[..], nameless] {
+        let output = bench.run_with_input(&["append", "s", "--allow-unknown"], line);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert_eq!(bench.run(&["events", "s"]).stdout, before);
+    }
+}
+
+#[test]
+fn a_range_of_negative_or_fractional_numbers_is_refused() {
+    let bench = Bench::new();
+    bench.run_with_input(&["append", "s", "--create"], turn(1, "a", "b").as_bytes());
+    for number in ["-1", "1.5", "1e3", "", "x", "99999999999999999999"] {
+        for option in ["--offset", "--length"] {
+            let output = bench.run(&["events", "s", &format!("{option}={number}")]);
+            assert_eq!(output.status.code(), Some(2), "{option}={number}: {output:?}");
+            assert!(output.stdout.is_empty());
+        }
+    }
+    let all = bench.run(&["events", "s", "--offset=0", "--length=18446744073709551615"]);
+    assert_eq!(text(&all.stdout).lines().count(), 6, "{all:?}");
 }
 
 #[test]

@@ -17,6 +17,10 @@ use turnkeep_log::{Seq, SessionId};
 
 use crate::seam::EventRange;
 
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;
+
 /// No session of this id exists.
 #[derive(Debug, Error)]
 #[error("session \"{id}\" not found; `turnkeep ls` lists what the store holds")]

@@ -333,6 +333,18 @@ pub enum Access {
 }
 
 /// A range of events by their index, which is their seq.
+///
+/// Both are natural numbers, so that no read has a negative or fractional one to refuse:
+///
+/// ```
+/// turnkeep_store::EventRange { offset: 1, length: Some(2) };
+/// ```
+/// ```compile_fail
+/// turnkeep_store::EventRange { offset: -1, length: None };
+/// ```
+/// ```compile_fail
+/// turnkeep_store::EventRange { offset: 0, length: Some(1.5) };
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRange {
     /// The first event wanted.

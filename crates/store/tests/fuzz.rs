@@ -18,7 +18,7 @@ mod scan;
 use std::{fs, path::Path};
 
 use fuzzing::{
-    Meter, Outcome, Tried,
+    Meter, Outcome, Tried, alone,
     corpus::Log,
     fuzz,
     mutants::{self, Mutant},
@@ -319,6 +319,7 @@ async fn read_log(dir: &Path, bytes: &[u8], log: &Log, at: [u8; 2]) -> Tried {
 /// Logs that unpack to far more than they hold, or say that they do: the limit is what they cost.
 #[test]
 fn bombs_cost_what_they_are_allowed() {
+    let _alone = alone();
     let header = support::header("s").to_line() + "\n";
     let zeros = "\0".repeat(64 << 20);
     let huge = support::disk::pack(&zeros);

@@ -13,11 +13,8 @@ use support::{
     faulty::{Effect, FaultyFs, LOCK, LOG, Op, stored},
     header, id, never, open, read, seqs, store_session,
 };
-use turnkeep_log::{Event, SessionHeader};
-use turnkeep_store::{
-    Access, ListQuery, SessionStore,
-    jsonl::{Encoding, fs::OpenMode},
-};
+use turnkeep_log::{Event, Seq, SessionHeader};
+use turnkeep_store::{Access, EventRange, ListQuery, SessionState, SessionStore, jsonl::Encoding};
 
 #[tokio::test]
 async fn a_log_that_appears_meanwhile_is_not_replaced() {
@@ -57,6 +54,54 @@ async fn a_session_that_a_newer_harness_took_over_is_not_written_any_more() {
 }
 
 #[tokio::test]
+async fn a_session_that_a_newer_harness_makes_first_is_not_made_again() {
+    for encoding in BOTH {
+        for project in ["--work-proj--", "--elsewhere--"] {
+            let disk = Disk::new(encoding);
+            let store = disk.store();
+            let handle = create(&store, "s").await;
+            let newer = disk.root().join(project).join("s").join("session.v2.jsonl");
+            fs::create_dir_all(newer.parent().unwrap()).unwrap();
+            fs::write(&newer, "theirs").unwrap();
+            let error = handle.append(batch(0, 1), &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "format_unsupported", "{error}");
+            assert!(!disk.log("s").exists());
+            assert_eq!(fs::read(&newer).unwrap(), b"theirs");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_a_newer_harness_took_over_is_not_served_from_memory() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        store_session(&disk.store(), "s", 3).await;
+        let store = disk.store();
+        // All of it was read, and what is known of it is known.
+        let reader = open(&store, "s", Access::Read).await;
+        assert_eq!(read(&*reader).await, batch(0, 3));
+        store.stat(&id("s"), &never()).await.unwrap();
+        store.list(&ListQuery::default(), &never()).await.unwrap();
+        fs::write(disk.session_dir("s").join("session.v1.jsonl"), "theirs").unwrap();
+        for access in [Access::Read, Access::Write] {
+            let error = store.open(&id("s"), access, &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "format_unsupported", "{error}");
+        }
+        assert_eq!(store.stat(&id("s"), &never()).await.unwrap_err().kind(), "format_unsupported");
+        let list = store.list(&ListQuery::default(), &never()).await.unwrap();
+        assert_eq!(list.entries[0].state, SessionState::Newer);
+        // Who had it open already would see no more of it, without being told.
+        for range in [EventRange::ALL, EventRange::from(Seq(2)), EventRange::from(Seq(3))] {
+            let error = reader.read(range, &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "format_unsupported", "{error}");
+            assert!(error.to_string().contains("session.v1.jsonl)"), "{error}");
+        }
+        fs::remove_file(disk.session_dir("s").join("session.v1.jsonl")).unwrap();
+        assert_eq!(read(&*reader).await, batch(0, 3));
+    }
+}
+
+#[tokio::test]
 async fn a_session_that_appears_in_another_project_is_not_made_twice() {
     for encoding in BOTH {
         let disk = Disk::new(encoding);
@@ -82,7 +127,6 @@ async fn rival_creators_lose_at_their_first_write() {
         let (first, second) = (disk.store(), disk.store());
         let winner = create(&first, "s").await;
         let loser = create(&second, "s").await;
-        assert!(!disk.root().exists(), "a pending session leaves no trace");
         append(&*winner, 0, 1).await;
         let error = loser.append(batch(0, 1), &never()).await.unwrap_err();
         assert_eq!(error.kind(), "already_owned");
@@ -311,65 +355,5 @@ async fn only_our_own_bytes_are_ever_cut() {
         assert_eq!(error.kind(), "ownership_lost");
         faults.assert_spent();
         assert!(!faults.ops(LOG).contains(&Op::Truncate));
-    }
-}
-
-#[tokio::test]
-async fn the_lock_is_the_kernels_word() {
-    for encoding in BOTH {
-        for step in [Op::Open(OpenMode::Lock), Op::TryLock, Op::FileStat] {
-            let (_disk, faults, store) = stored(encoding).await;
-            faults.fail(step, LOCK, ErrorKind::PermissionDenied);
-            let error = store.open(&id("s"), Access::Write, &never()).await.unwrap_err();
-            assert_eq!(error.kind(), "io", "{step:?}");
-            // Refused, not owned.
-            open(&store, "s", Access::Write).await;
-        }
-        let (disk, faults, store) = stored(encoding).await;
-        // The lock file is replaced while it is being locked: twice, and it works out.
-        let lock = disk.session_dir("s").join(LOCK);
-        let replace = move || {
-            fs::remove_file(&lock).unwrap();
-            fs::write(&lock, b"").unwrap();
-        };
-        let injected = |times| {
-            faults.inject(Op::TryLock, LOCK, 0, times, Effect::Before(Box::new(replace.clone())));
-        };
-        injected(2);
-        let writer = open(&store, "s", Access::Write).await;
-        faults.assert_spent();
-        writer.close().await.unwrap();
-        // Three times, and it counts as owned.
-        injected(3);
-        let error = store.open(&id("s"), Access::Write, &never()).await.unwrap_err();
-        assert_eq!(error.kind(), "already_owned");
-        faults.assert_spent();
-        // Given back by name when it ends, for the sake of copies in other processes.
-        let writer = open(&store, "s", Access::Write).await;
-        faults.clear_log();
-        drop(writer);
-        assert_eq!(faults.ops(LOCK), [Op::Unlock]);
-    }
-}
-
-#[tokio::test]
-async fn an_absent_session_is_not_locked() {
-    for encoding in BOTH {
-        let (disk, faults, store) = stored(encoding).await;
-        store.open(&id("none"), Access::Write, &never()).await.unwrap_err();
-        assert_eq!(faults.ops(LOCK), []);
-        assert!(!disk.session_dir("none").exists());
-    }
-}
-
-#[tokio::test]
-async fn readers_take_no_lock() {
-    for encoding in BOTH {
-        let (_disk, faults, store) = stored(encoding).await;
-        let reader = open(&store, "s", Access::Read).await;
-        read(&*reader).await;
-        store.stat(&id("s"), &never()).await.unwrap();
-        store.list(&ListQuery::default(), &never()).await.unwrap();
-        assert_eq!(faults.ops(LOCK), []);
     }
 }

@@ -4,12 +4,14 @@
 
 mod support;
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use support::{
     append, batch, create,
-    disk::{BOTH, Disk, INDEX},
-    event_of, id, never, open, read, seqs, store_session,
+    disk::{self, BOTH, Disk, INDEX},
+    event_of,
+    faulty::{CUT, LOG, Op, stored},
+    id, never, open, read, seqs, store_session,
 };
 use turnkeep_log::Event;
 use turnkeep_store::{
@@ -275,4 +277,87 @@ async fn invalid_utf8_is_read_and_its_place_in_the_file_is_kept() {
     assert_eq!(try_read(&store, "s").await.unwrap().len(), 3);
     let kept = before.len() - b"{\"type\":\"torn".len();
     assert_eq!(disk.bytes("s")[..kept], before[..kept]);
+}
+
+#[tokio::test]
+async fn a_cut_that_drops_a_whole_record_is_copied_before_it_is_made() {
+    let line = |event: &Event| format!("{}\n", event.text().as_str());
+    let gap = line(&event_of("turn/start", 9, "{\"turn\":2}"));
+    for encoding in BOTH {
+        let (disk, faults, store) = stored(encoding).await;
+        let intact = disk.bytes("s");
+        // What is legible of it is a record; and it cannot stay.
+        let tail = match encoding {
+            Encoding::Zstd => {
+                let frame = disk.encode(&line(&event_of("turn/start", 3, "{\"turn\":2}")));
+                frame[..frame.len() - 1].to_vec()
+            }
+            Encoding::None => gap.clone().into_bytes(),
+        };
+        disk.add("s", &tail);
+        // Nobody cuts it who only reads, or opens, or flushes.
+        assert_eq!(try_read(&store, "s").await.unwrap(), batch(0, 3));
+        let writer = open(&store, "s", Access::Write).await;
+        writer.flush(&never()).await.unwrap();
+        let copy = disk.session_dir("s").join(format!("{CUT}{}", intact.len()));
+        assert!(!copy.exists());
+        faults.clear_log();
+        append(&*writer, 3, 1).await;
+        assert_eq!(fs::read(&copy).unwrap(), tail);
+        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o7777, 0o600);
+        let log = faults.log();
+        let at = |op: Op, part: &str| {
+            let done = |(done, path): &(Op, std::path::PathBuf)| {
+                *done == op && path.to_str().unwrap().contains(part)
+            };
+            log.iter().position(done).unwrap_or_else(|| panic!("{op:?} {part}: {log:?}"))
+        };
+        assert!(at(Op::SyncAll, CUT) < at(Op::Truncate, LOG), "durable before it is cut: {log:?}");
+        // Once: what follows cuts nothing.
+        append(&*writer, 4, 1).await;
+        assert_eq!(disk.names("s").iter().filter(|name| name.starts_with(CUT)).count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_cut_that_drops_no_whole_record_leaves_no_copy() {
+    for encoding in BOTH {
+        let whole = format!("{}\n", event_of("turn/start", 3, "{\"turn\":2}").text().as_str());
+        let tails = match encoding {
+            Encoding::Zstd => {
+                vec![disk::pack(&whole)[..8].to_vec(), disk::pack(&whole)[..3].to_vec()]
+            }
+            Encoding::None => {
+                vec![whole.as_bytes()[..whole.len() - 2].to_vec(), b"{".to_vec(), vec![0; 700]]
+            }
+        };
+        for tail in tails {
+            let (disk, _, store) = stored(encoding).await;
+            disk.add("s", &tail);
+            let writer = open(&store, "s", Access::Write).await;
+            append(&*writer, 3, 1).await;
+            assert!(!disk.names("s").iter().any(|name| name.starts_with(CUT)), "{tail:?}");
+            assert_eq!(read(&*writer).await, batch(0, 4));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_whole_last_frame_with_a_wrong_checksum_is_corruption_and_is_not_cut() {
+    let disk = Disk::new(Encoding::Zstd);
+    let ends = three_batches(&disk).await;
+    let whole = disk.bytes("s");
+    // One bit of the checksum, and one of what it is of.
+    for at in [whole.len() - 1, whole.len() - 4, ends[2] + 20] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(disk.log("s"), &bytes).unwrap();
+        let store = disk.store();
+        assert_eq!(try_read(&store, "s").await.unwrap_err(), "corrupt", "byte {at}");
+        let error = store.open(&id("s"), Access::Write, &never()).await.unwrap_err();
+        let fragment = format!("frame at byte {} failed validation", ends[2]);
+        assert!(error.to_string().contains(&fragment), "byte {at}: {error}");
+        assert_eq!(disk.bytes("s"), bytes);
+        assert!(!disk.names("s").iter().any(|name| name.starts_with(CUT)));
+    }
 }

@@ -56,7 +56,8 @@ async fn a_deleted_session_lies_whole_and_private_below_the_root() {
         }
         assert_eq!(names(&disk.root().join(PROJECT)), Vec::<String>::new());
         let trashed = store.trash(&never()).await.unwrap();
-        assert_eq!(trashed[0].size_bytes, bytes.len() as u64 + 3);
+        let index = fs::metadata(there.join(INDEX)).unwrap().len();
+        assert_eq!(trashed[0].size_bytes, bytes.len() as u64 + 3 + index);
 
         // Nothing of it is left behind, either way.
         store.restore(&id("s"), None, &never()).await.unwrap();

@@ -15,7 +15,6 @@ use support::{
     disk::{BOTH, Disk, INDEX, PROJECT, names, pack},
     header, id, never, open, read, store_session,
 };
-use turnkeep_log::SessionHeader;
 use turnkeep_store::{
     Access, ListQuery, SessionState, SessionStore,
     jsonl::{Compression, Encoding, JsonlOptions, JsonlStore},
@@ -73,6 +72,35 @@ async fn a_log_has_the_documented_bytes() {
             }
             assert_eq!(disk.bytes("s"), frames);
         }
+    }
+}
+
+#[tokio::test]
+async fn sources_are_written_as_they_were_given_and_never_as_ranges() {
+    for encoding in BOTH {
+        let disk = Disk::new(encoding);
+        let store = disk.store();
+        let handle = create(&store, "s").await;
+        append(&*handle, 0, 8).await;
+        let message = r#"{"id":"m","role":"user","content":[],"source":{"kind":"user"}}"#;
+        let mut lines = Vec::new();
+        for (sources, seq) in ["[1,3,4,5,7]", "[0,1,2,3,4,5,6,7]", "[7,3]"].into_iter().zip(8..) {
+            let text = format!(
+                r#"{{"type":"user/message","seq":{seq},"time":1,"data":{message},"sourceEventSeqs":{sources},"surfaceOp":"append"}}"#
+            );
+            let event = turnkeep_log::Event::parse(&text.as_str().into()).unwrap();
+            handle.append(vec![event], &never()).await.unwrap();
+            lines.push(text);
+        }
+        let text = disk.text("s");
+        assert_eq!(text.lines().skip(9).collect::<Vec<_>>(), lines);
+        // Those of a writer that makes ranges of them read the same.
+        let ranges =
+            lines[0].replace("\"seq\":8", "\"seq\":11").replace("[1,3,4,5,7]", "[1,[3,5],7]");
+        handle.close().await.unwrap();
+        disk.add("s", &disk.encode(&(ranges + "\n")));
+        let events = read(&*open(&store, "s", Access::Write).await).await;
+        assert_eq!(events[11].text().as_str(), lines[0].replace("\"seq\":8", "\"seq\":11"));
     }
 }
 
@@ -153,34 +181,6 @@ async fn an_id_too_long_for_the_file_system_is_absent_and_cannot_be_stored() {
     let fits = "y".repeat(250);
     store_session(&store, &fits, 1).await;
     assert_eq!(read(&*open(&store, &fits, Access::Write).await).await.len(), 1);
-}
-
-#[tokio::test]
-async fn headers_longer_than_one_read_are_read_whole() {
-    for encoding in BOTH {
-        let disk = Disk::new(encoding);
-        // Does not compress well, and gives one of the longest project names.
-        let cwd: String = (0..6000u64).map(|n| char::from(b'a' + (n * n * 7 % 23) as u8)).collect();
-        let cwd = format!("/{cwd}{}", (0..4000).map(|n| n.to_string()).collect::<String>());
-        assert!(cwd.len() > 20_000);
-        let header = SessionHeader { cwd: Some(cwd), ..header("s") };
-        let store = disk.store();
-        let handle = store.create(header.clone(), &never()).await.unwrap();
-        append(&*handle, 0, 1).await;
-        let list = disk.store().list(&ListQuery::default(), &never()).await.unwrap();
-        assert_eq!(list.entries[0].stat.as_ref().unwrap().header, header);
-        let reader = open(&disk.store(), "s", Access::Read).await;
-        assert_eq!(*reader.header(), header);
-        // Behind it, a damaged record: the header is read all the same.
-        let project = disk.root().join(&names(&disk.root())[0]);
-        let path = project.join("s").join(disk.log_name());
-        let mut bytes = fs::read(&path).unwrap();
-        let damaged = bytes.len() - 6;
-        bytes[damaged] ^= 0x55;
-        fs::write(&path, bytes).unwrap();
-        let list = disk.store().list(&ListQuery::default(), &never()).await.unwrap();
-        assert_eq!(list.entries[0].state, SessionState::Ok);
-    }
 }
 
 #[tokio::test]
@@ -328,6 +328,43 @@ async fn logs_of_the_other_encoding_are_refused_and_listed() {
 }
 
 #[tokio::test]
+async fn a_log_of_the_other_encoding_that_appears_later_is_refused_too() {
+    for encoding in BOTH {
+        let ours = Disk::new(encoding);
+        let store = ours.store();
+        store_session(&store, "s", 1).await;
+        let pending = create(&store, "new").await;
+        // From someone who has this root for one of the other encoding.
+        let other = if encoding == Encoding::Zstd { Encoding::None } else { Encoding::Zstd };
+        let theirs = Disk { dir: ours.dir, encoding: other };
+        for name in ["t", "new"] {
+            let line = format!(
+                "{{\"type\":\"session\",\"version\":0,\"id\":\"{name}\",\"createdAt\":1,\
+                 \"cwd\":\"/work/proj\",\"delegationDepth\":0}}\n"
+            );
+            theirs.lay(name, &theirs.encode(&line));
+        }
+        let before = theirs.bytes("new");
+        for access in [Access::Read, Access::Write] {
+            let error = store.open(&id("t"), access, &never()).await.unwrap_err();
+            assert_eq!(error.kind(), "format_unsupported", "{error}");
+        }
+        // No second log is made beside the one of this id.
+        let error = pending.append(batch(0, 1), &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "format_unsupported", "{error}");
+        assert_eq!(theirs.names("new").iter().filter(|name| *name != "session.lock").count(), 1);
+        assert_eq!(theirs.bytes("new"), before);
+        pending.close().await.unwrap();
+        let list = store.list(&ListQuery::default(), &never()).await.unwrap();
+        let of = |name: &str| list.entries.iter().find(|entry| entry.id == id(name)).unwrap();
+        assert_eq!((of("t").state, of("s").state), (SessionState::Foreign, SessionState::Ok));
+        // And what there was is served as before.
+        let writer = open(&store, "s", Access::Write).await;
+        append(&*writer, 1, 1).await;
+    }
+}
+
+#[tokio::test]
 async fn flat_logs_are_refused_and_listed() {
     for name in ["s.jsonl", "s.jsonl.zstd"] {
         for encoding in BOTH {
@@ -400,40 +437,6 @@ async fn other_files_and_the_trash_are_no_sessions() {
         let list = store.list(&ListQuery::default(), &never()).await.unwrap();
         assert_eq!(list.entries.len(), 1);
     }
-}
-
-#[tokio::test]
-async fn a_half_written_header_is_no_session_yet() {
-    for encoding in BOTH {
-        let disk = Disk::new(encoding);
-        let store = disk.store();
-        store_session(&store, "s", 1).await;
-        let bytes = disk.bytes("s");
-        for cut in [0, 3, 20] {
-            fs::write(disk.log("s"), &bytes[..cut]).unwrap();
-            assert_eq!(store.stat(&id("s"), &never()).await.unwrap(), None, "cut to {cut}");
-            for access in [Access::Read, Access::Write] {
-                let error = store.open(&id("s"), access, &never()).await.unwrap_err();
-                assert_eq!(error.kind(), "corrupt");
-                assert!(error.to_string().contains("empty or header-less"), "{error}");
-            }
-            let list = store.list(&ListQuery::default(), &never()).await.unwrap();
-            assert_eq!(list.entries[0].state, SessionState::Damaged);
-        }
-        // Headers that are whole, and none.
-        for text in ["[]\n", "7\n", "\u{feff}{}\n", "{\"type\":\"session\"}\n"] {
-            fs::write(disk.log("s"), disk.encode(text)).unwrap();
-            let error = store.open(&id("s"), Access::Read, &never()).await.unwrap_err();
-            assert_eq!(error.kind(), "corrupt", "{text}");
-            assert_eq!(store.stat(&id("s"), &never()).await.unwrap_err().kind(), "corrupt");
-        }
-    }
-    let disk = Disk::new(Encoding::Zstd);
-    let store = disk.store();
-    store_session(&store, "s", 1).await;
-    fs::write(disk.log("s"), pack(&disk.text("s"))).unwrap();
-    let error = store.open(&id("s"), Access::Read, &never()).await.unwrap_err();
-    assert!(error.to_string().contains("first frame is not exactly one header line"), "{error}");
 }
 
 #[tokio::test]

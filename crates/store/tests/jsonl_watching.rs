@@ -244,6 +244,36 @@ async fn records_and_frames_larger_than_what_is_read_at_once_are_read() {
 }
 
 #[tokio::test]
+async fn a_character_split_between_two_reads_is_read_whole() {
+    for encoding in BOTH {
+        // Characters of three and of four bytes, so that wherever a read ends it splits one, of
+        // one event or another; and events that begin at every place within a character.
+        let disk = Disk::new(encoding);
+        let store = disk.store();
+        let writer = create(&store, "s").await;
+        let event = |seq: u64| {
+            let length = usize::try_from(seq).unwrap();
+            let text = format!("{}{}", "x".repeat(length), "开😀".repeat(30_000 + length));
+            support::event_of("todo/write", seq, &format!("\"{text}\""))
+        };
+        let events: Vec<_> = (0..12).map(event).collect();
+        for batch in events.chunks(3) {
+            writer.append(batch.to_vec(), &never()).await.unwrap();
+        }
+        writer.close().await.unwrap();
+        assert!(disk.text("s").len() > 9 * (256 << 10));
+        for access in [Access::Read, Access::Write] {
+            let handle = open(&disk.store(), "s", access).await;
+            assert_eq!(read(&*handle).await, events);
+            for offset in 0..12 {
+                let tail = handle.read(EventRange::from(Seq(offset)), &never()).await.unwrap();
+                assert_eq!(tail, events[usize::try_from(offset).unwrap()..]);
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn listing_reads_the_first_frames_and_the_indexes_alone() {
     for encoding in BOTH {
         let disk = Disk::new(encoding);

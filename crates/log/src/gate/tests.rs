@@ -122,7 +122,7 @@ fn messages_that_are_none_are_corrupt() {
 }
 
 #[test]
-fn an_old_reason_for_a_request_is_corrupt() {
+fn a_request_with_the_reason_fallback_is_corrupt_and_with_others_passes() {
     let error = verdict("request/header", &json!({"reason": "fallback"})).unwrap_err();
     assert_eq!(error.kind(), "corrupt");
     assert!(error.to_string().contains("unsupported legacy request/header reason \"fallback\""));
@@ -134,7 +134,7 @@ fn an_old_reason_for_a_request_is_corrupt() {
 }
 
 #[test]
-fn whatever_else_is_in_a_known_event_passes() {
+fn extension_reasons_and_whatever_else_is_in_a_known_event_pass() {
     let passes = [
         ("turn/end", json!({"turn": 1, "reason": {"kind": "acme-paused", "why": []}})),
         ("turn/end", json!({"turn": 1, "reason": {"kind": "aborted"}})),

@@ -100,19 +100,10 @@ fn what_is_no_header_is_corrupt() {
         (BARE.replace("\"s\"", "\"\""), "member `id` is empty"),
         (BARE.replace("\"s\"", "7"), "member `id` is not a string"),
         (BARE.replace("\"s\"", r#""\udc00""#), "member `id` holds a lone surrogate"),
-        (BARE.replace("\"createdAt\":0,", ""), "member `createdAt` is missing"),
-        (BARE.replace("At\":0", "At\":-0"), "member `createdAt` is not a non-negative safe"),
-        (BARE.replace("At\":0", "At\":1.5"), "member `createdAt` is not a non-negative safe"),
-        (BARE.replace("At\":0", "At\":null"), "member `createdAt` is not a non-negative safe"),
-        (BARE.replace("At\":0", "At\":9007199254740992"), "member `createdAt` is not a non-"),
-        (BARE.replace(",\"delegationDepth\":0", ""), "member `delegationDepth` is missing"),
-        (BARE.replace("Depth\":0", "Depth\":-0"), "member `delegationDepth` is not a non-negative"),
-        (BARE.replace("Depth\":0", "Depth\":-1"), "member `delegationDepth` is not a non-negative"),
         (FULL.replace("42", "-0.0"), "member `seedLength` is not a non-negative safe integer"),
         (FULL.replace("42", "true"), "member `seedLength` is not a non-negative safe integer"),
         (FULL.replace("\"subagent\"", "\"user\""), "member `origin` is not \"subagent\""),
         (FULL.replace("\"subagent\"", "null"), "member `origin` is not a string"),
-        (FULL.replace("\"deep\"", "1"), "member `agentPreset` is not a string"),
         (FULL.replace("\"p\"", "null"), "member `parentSession` is not a string"),
         (FULL.replace("\"/work/“q”\\n\"", "false"), "member `cwd` is not a string"),
     ];
@@ -121,6 +112,45 @@ fn what_is_no_header_is_corrupt() {
         assert_eq!(error.kind(), "corrupt", "{line}");
         assert!(error.to_string().contains(words), "{line}: {error}");
     }
+}
+
+#[test]
+fn a_bad_created_at_delegation_depth_or_agent_preset_is_corrupt() {
+    let bad_numbers = [
+        "-0",
+        "-0.0",
+        "-1",
+        "1.5",
+        "1e-1",
+        "9007199254740992",
+        "1e400",
+        "null",
+        "true",
+        "\"0\"",
+        "[0]",
+    ];
+    for member in ["createdAt", "delegationDepth"] {
+        let missing = BARE.replace(&format!(",\"{member}\":0"), "");
+        let error = parse(&missing).unwrap_err();
+        assert!(error.to_string().contains(&format!("member `{member}` is missing")), "{error}");
+        for bad in bad_numbers {
+            let line = BARE.replace(&format!("\"{member}\":0"), &format!("\"{member}\":{bad}"));
+            let error = parse(&line).unwrap_err();
+            assert_eq!(error.kind(), "corrupt", "{line}");
+            let words = format!("member `{member}` is not a non-negative safe integer");
+            assert!(error.to_string().contains(&words), "{line}: {error}");
+        }
+        for good in ["0", "0.0", "1.0", "9007199254740991", "1e3"] {
+            let line = BARE.replace(&format!("\"{member}\":0"), &format!("\"{member}\":{good}"));
+            assert!(parse(&line).is_ok(), "{line}");
+        }
+    }
+    for bad in ["null", "1", "-0", "true", "{}", "[\"deep\"]"] {
+        let error = parse(&FULL.replace("\"deep\"", bad)).unwrap_err();
+        assert_eq!(error.kind(), "corrupt", "{bad}");
+        assert!(error.to_string().contains("member `agentPreset` is not a string"), "{error}");
+    }
+    assert_eq!(parse(&FULL.replace("deep", "")).unwrap().agent_preset.as_deref(), Some(""));
 }
 
 #[test]

@@ -12,6 +12,9 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+mod feeding_tests;
+
 pub use scan::{MAX_UNPACKED_BYTES, Problem, RecordScan};
 
 use crate::{

@@ -202,10 +202,25 @@ fn several_calls_are_answered_in_the_order_they_were_asked_for() {
 }
 
 #[test]
-fn a_call_that_started_is_the_source_of_its_result() {
+fn a_call_that_started_has_an_unknown_outcome_and_is_the_source_of_its_result() {
     let log = Log::default().turn(1).step(1).asks(1, &["c"]).calls("c");
     let result = &closers(&log.0)[0];
-    assert!(result.text().ends_with(r#","surfaceOp":"append","sourceEventSeqs":[3]}"#));
+    assert_eq!(
+        result.text().as_str(),
+        concat!(
+            r#"{"type":"tool/result","seq":4,"time":4000,"data":{"turn":1,"step":1,"#,
+            r#""message":{"id":"interrupted-tool-result-c-4","role":"user","#,
+            r#""source":{"kind":"tool","callId":"c"},"#,
+            r#""content":[{"type":"tool-result","toolCallId":"c","isError":true,"content":["#,
+            r#"{"type":"text","text":"The tool call was interrupted after it was recorded, but no "#,
+            r#"result was durably recorded. Its outcome is unknown. Decide whether to retry from "#,
+            r#"the tool semantics: retry only if the operation is read-only or idempotent; if it "#,
+            r#"may have side effects, first verify external state or ask the user. Do not retry "#,
+            r#"blindly."}]}]},"#,
+            r#""error":{"name":"ToolOutcomeUnknownError","code":"TOOL_OUTCOME_UNKNOWN"}},"#,
+            r#""surfaceOp":"append","sourceEventSeqs":[3]}"#
+        )
+    );
     let log = Log::default().turn(1).step(1).asks(1, &["c"]);
     assert_eq!(closers(&log.0)[0].source_event_seqs(), None);
 }

@@ -1,12 +1,16 @@
 //! How handles end.
 
-use std::{future::Future, task::Poll};
+use std::{
+    future::Future,
+    task::Poll,
+    time::{Duration, Instant},
+};
 
 use crate::{Access, EventRange};
 
 use super::{
     Backend,
-    steps::{append, batch, create, id, never, open, read, store_session},
+    steps::{append, batch, create, header, id, never, open, read, store_session},
 };
 
 /// After `close` every operation is refused, except for closing again.
@@ -139,4 +143,100 @@ pub async fn a_closed_handle_counts_as_flushed(backend: &impl Backend) {
     let (flushed, closed) = tokio::join!(store.flush(&never), closing);
     flushed.unwrap();
     closed.unwrap();
+}
+
+/// Closing again waits for the same end and does no more: it does not take the session from who
+/// has opened it since.
+pub async fn closing_again_does_nothing_more(backend: &impl Backend) {
+    let store = backend.instance();
+    store_session(&*store, "s", 1).await;
+    for access in [Access::Read, Access::Write] {
+        let handle = open(&*store, "s", access).await;
+        let (first, second) = tokio::join!(handle.close(), handle.close());
+        first.unwrap();
+        second.unwrap();
+        let next = open(&*store, "s", Access::Write).await;
+        handle.close().await.unwrap();
+        let error = store.open(&id("s"), Access::Write, &never()).await.unwrap_err();
+        assert_eq!(error.kind(), "already_owned");
+        assert_eq!(read(&*next).await.len(), 1);
+        next.close().await.unwrap();
+    }
+}
+
+/// A session that is being closed and has stored nothing is not stored by a flush of its store.
+pub async fn a_flush_stores_no_session_that_is_being_closed(backend: &impl Backend) {
+    let store = backend.instance();
+    let handle = create(&*store, "s").await;
+    let never = never();
+    let closing = handle.close();
+    let (flushed, closed) = tokio::join!(store.flush(&never), closing);
+    flushed.unwrap();
+    closed.unwrap();
+    for store in [store, backend.instance()] {
+        assert_eq!(store.stat(&id("s"), &never).await.unwrap(), None);
+        let error = store.open(&id("s"), Access::Read, &never).await.unwrap_err();
+        assert_eq!(error.kind(), "not_found");
+    }
+}
+
+/// A flush that was asked for happens, though its future was dropped.
+pub async fn a_dropped_flush_is_not_undone(backend: &impl Backend) {
+    let store = backend.instance();
+    let handle = create(&*store, "s").await;
+    poll_once(handle.flush(&never())).await;
+    handle.close().await.unwrap();
+    assert!(backend.instance().stat(&id("s"), &never()).await.unwrap().is_some());
+}
+
+/// Who asks to close a session need not wait until it is given back.
+pub async fn a_close_that_nobody_waits_for_gives_the_session_back(backend: &impl Backend) {
+    let store = backend.instance();
+    store_session(&*store, "s", 1).await;
+    let handle = open(&*store, "s", Access::Write).await;
+    // Neither awaited nor polled.
+    drop(handle.close());
+    let writer = eventually(async || {
+        store.open(&id("s"), Access::Write, &never()).await.map_err(|error| error.kind())
+    })
+    .await;
+    append(&*writer, 1, 1).await;
+    // The old handle is there until the end.
+    drop(handle);
+    append(&*writer, 2, 1).await;
+}
+
+/// Who gives up opening a session, or making one, keeps nobody from doing so.
+pub async fn a_dropped_open_or_create_holds_nothing(backend: &impl Backend) {
+    let store = backend.instance();
+    store_session(&*store, "s", 1).await;
+    for _ in 0..20 {
+        poll_once(store.open(&id("s"), Access::Write, &never())).await;
+        poll_once(store.create(header("t"), &never())).await;
+    }
+    let writer = eventually(async || {
+        store.open(&id("s"), Access::Write, &never()).await.map_err(|error| error.kind())
+    })
+    .await;
+    append(&*writer, 1, 1).await;
+    let creator = eventually(async || {
+        store.create(header("t"), &never()).await.map_err(|error| error.kind())
+    })
+    .await;
+    append(&*creator, 0, 1).await;
+}
+
+/// Tries until nobody is in the way any more.
+async fn eventually<T>(mut attempt: impl AsyncFnMut() -> Result<T, &'static str>) -> T {
+    let start = Instant::now();
+    loop {
+        match attempt().await {
+            Ok(done) => return done,
+            Err(kind) => {
+                assert!(["already_owned", "already_exists"].contains(&kind), "{kind}");
+                assert!(start.elapsed() < Duration::from_secs(20), "never given back");
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
 }

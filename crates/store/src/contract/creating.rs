@@ -164,3 +164,16 @@ pub async fn a_header_that_no_reader_takes_is_refused(backend: &impl Backend) {
     }
     create(&*store, "s").await;
 }
+
+/// What was closed before it was stored leaves its id to others, of this store and of any.
+pub async fn the_id_of_an_erased_session_is_free_again(backend: &impl Backend) {
+    let store = backend.instance();
+    for _ in 0..3 {
+        create(&*store, "s").await.close().await.unwrap();
+    }
+    let elsewhere = backend.instance();
+    let handle = create(&*elsewhere, "s").await;
+    append(&*handle, 0, 2).await;
+    handle.close().await.unwrap();
+    assert_eq!(read(&*open(&*store, "s", Access::Read).await).await, batch(0, 2));
+}

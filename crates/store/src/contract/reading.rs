@@ -315,3 +315,112 @@ pub async fn a_torn_tail_is_never_served_and_cut_by_the_next_append(backend: &im
     assert_eq!(seqs(&read(&*again).await), [0, 1, 2, 3, 4]);
     append(&*again, 5, 1).await;
 }
+
+/// A range may reach past every number there is.
+pub async fn no_range_is_too_large(backend: &impl Backend) {
+    let store = backend.instance();
+    let handle = create(&*store, "s").await;
+    append(&*handle, 0, 3).await;
+    handle.close().await.unwrap();
+    for access in [Access::Read, Access::Write] {
+        let handle = open(&*store, "s", access).await;
+        for length in [2, u64::MAX - 1, u64::MAX] {
+            assert_eq!(read_range(&*handle, 1, length).await, [1, 2]);
+        }
+        assert!(read_range(&*handle, u64::MAX, 1).await.is_empty());
+        assert!(read_range(&*handle, 1 << 53, 1).await.is_empty());
+        handle.close().await.unwrap();
+    }
+}
+
+/// What was read is the caller's own: whatever becomes of it, the next read gives the log again.
+pub async fn what_was_read_is_the_callers_own(backend: &impl Backend) {
+    let store = backend.instance();
+    store_session(&*store, "s", 3).await;
+    let writer = open(&*store, "s", Access::Write).await;
+    let reader = open(&*store, "s", Access::Read).await;
+    for handle in [&writer, &reader] {
+        let mut events = read(&**handle).await;
+        let kept = events.clone();
+        events.reverse();
+        events.truncate(1);
+        drop(events);
+        assert_eq!(read(&**handle).await, batch(0, 3));
+        // And stays what it was while the log grows.
+        assert_eq!(kept, batch(0, 3));
+    }
+    let kept = read(&*reader).await;
+    append(&*writer, 3, 1).await;
+    assert_eq!(kept, batch(0, 3));
+}
+
+/// A log in a form that this build does not read is said to be that, and never to be damaged.
+pub async fn a_refused_format_is_not_called_damage(backend: &impl Backend) {
+    let store = backend.instance();
+    for event_type in ["acme/telemetry", "steering/message", "mode/set", "request/header-delta"] {
+        let handle = create(&*store, event_type).await;
+        handle.append(vec![event_of(event_type, 0, "{}")], &never()).await.unwrap();
+        let read = handle.read(EventRange::ALL, &never()).await.unwrap_err();
+        handle.close().await.unwrap();
+        let opened = store.open(&id(event_type), Access::Write, &never()).await.unwrap_err();
+        for (kind, text) in [(read.kind(), read.to_string()), (opened.kind(), opened.to_string())] {
+            assert_eq!(kind, "format_unsupported", "{text}");
+            assert!(text.contains(&format!("\"{event_type}\" (seq 0)")), "{text}");
+            assert!(!text.contains("corrupt") && !text.contains("failed validation"), "{text}");
+        }
+    }
+}
+
+/// What other builds put into events that we know passes as it is, the parts that none of ours
+/// writes included: no read turns it into something newer.
+pub async fn no_read_rewrites_what_other_builds_wrote(backend: &impl Backend) {
+    let data = [
+        ("turn/start", r#"{"turn":1,"trigger":{"kind":"user"}}"#),
+        ("turn/start", r#"{"turn":0,"trigger":7}"#),
+        ("turn/end", r#"{"turn":1,"reason":{"kind":"acme-paused","why":[]}}"#),
+        ("turn/end", r#"{"turn":1,"reason":{"kind":"aborted"}}"#),
+        ("turn/end", r#"{"turn":1,"reason":{"kind":"disposed"}}"#),
+        ("turn/end", r#"{"turn":1,"reason":{"kind":"completed","note":1}}"#),
+        (
+            "turn/end",
+            r#"{"turn":1,"reason":{"kind":"error","step":2,"failure":{"message":"m","code":"C"}}}"#,
+        ),
+        ("turn/end", r#"{"turn":1,"reason":{"kind":"error","step":2,"message":"m"}}"#),
+        ("request/header", r#"{"header":{},"reason":"initial"}"#),
+    ];
+    let mut events: Vec<Event> = data
+        .into_iter()
+        .zip(0..)
+        .map(|((event_type, data), seq)| event_of(event_type, seq, data))
+        .collect();
+    let message = format!(
+        r#"{{"type":"user/message","seq":{},"time":1,"data":{{"id":"m","role":"user","content":[{{"type":"hologram"}}],"source":{{"kind":"oracle"}}}},"surfaceOp":"append"}}"#,
+        events.len()
+    );
+    events.push(Event::parse(&message.into()).unwrap());
+    let handle = create(&*backend.instance(), "s").await;
+    handle.append(events.clone(), &never()).await.unwrap();
+    handle.close().await.unwrap();
+    for access in [Access::Read, Access::Write] {
+        let handle = open(&*backend.instance(), "s", access).await;
+        assert_eq!(texts(&read(&*handle).await), texts(&events));
+    }
+}
+
+/// A turn that was never ended is served as it is stored: nobody but a resume closes it.
+pub async fn an_open_turn_is_served_as_it_is_stored(backend: &impl Backend) {
+    let opened = vec![
+        event_of("turn/start", 0, r#"{"turn":1}"#),
+        event_of("step/start", 1, r#"{"turn":1,"step":1}"#),
+    ];
+    let handle = create(&*backend.instance(), "s").await;
+    handle.append(opened.clone(), &never()).await.unwrap();
+    handle.close().await.unwrap();
+    for access in [Access::Read, Access::Write, Access::Read] {
+        let store = backend.instance();
+        let handle = open(&*store, "s", access).await;
+        assert_eq!(read(&*handle).await, opened);
+        handle.close().await.unwrap();
+    }
+    assert_eq!(turnkeep_log::repair::closers(&opened).len(), 2, "it is an open turn");
+}

@@ -160,3 +160,27 @@ pub async fn a_writer_that_lost_its_session_says_so(backend: &impl Backend) {
     assert_eq!(closed.unstored.map(|range| range.offset), Some(0));
     assert_eq!(stored(backend, "s").await, 1);
 }
+
+/// When a store goes with all its handles, what waits is stored: by no matter which is dropped
+/// last.
+pub async fn tearing_everything_down_stores_what_waits(backend: &impl Backend) {
+    for store_first in [true, false] {
+        let store = backend.instance();
+        let names = if store_first { ["a", "b"] } else { ["c", "d"] };
+        let mut writers = Vec::new();
+        for name in names {
+            writers.push(create(&*store, name).await);
+            publish(&*store, name, 0, 3).await;
+        }
+        if store_first {
+            drop(store);
+            drop(writers);
+        } else {
+            drop(writers);
+            drop(store);
+        }
+        for name in names {
+            eventually_stored(backend, name, 3).await;
+        }
+    }
+}

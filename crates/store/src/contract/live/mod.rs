@@ -128,6 +128,7 @@ macro_rules! live_suite {
             a_handle_that_is_being_closed_takes_no_events,
             a_later_writer_receives_later_events,
             a_writer_that_lost_its_session_says_so,
+            tearing_everything_down_stores_what_waits,
         }
     };
     (@tests $module:ident $backend:ty: $($test:ident,)+) => {

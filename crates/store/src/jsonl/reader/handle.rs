@@ -1,6 +1,7 @@
 //! What the reads of one handle know of each other.
 
 use std::{
+    io,
     path::PathBuf,
     sync::{
         Arc, Mutex, OnceLock,
@@ -13,7 +14,8 @@ use turnkeep_log::SessionId;
 use super::{Progress, ReadRequest, read_log};
 use crate::{
     jsonl::{
-        failure::LogFailure,
+        discover::{Contents, newer_generation},
+        failure::{LogFailure, Subject, io_failure},
         index,
         memo::Checked,
         root::Root,
@@ -75,6 +77,24 @@ impl JsonlReader {
         Some(known)
     }
 
+    /// Refuses a log that a newer build has left behind since this handle was opened: its events
+    /// are no longer all there are, and nothing in them would say so.
+    ///
+    /// Looked at after the log, so that what was read was the session until then.
+    fn refuse_predecessor(&self, id: &SessionId) -> Result<(), LogFailure> {
+        let Some(dir) = self.path.parent() else { return Ok(()) };
+        match Contents::of(&*self.root.fs, dir) {
+            Ok(Contents { newer: Some((version, name)), .. }) => {
+                let path = dir.join(name);
+                Err(Subject { id, path: &path }.unsupported(newer_generation(id, version)))
+            }
+            Ok(_) => Ok(()),
+            // It was deleted meanwhile, which the next read finds.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(io_failure(id, "look into", dir, source).into()),
+        }
+    }
+
     /// Leaves an index behind, if reading this far took long enough for the next reader to care.
     fn keep_index(&self, id: &SessionId, progress: &Progress, tail: Option<Tail>) {
         if !index::is_due(progress.end, 0) {
@@ -111,6 +131,7 @@ impl ReadLog for JsonlReader {
             operation: "read",
         };
         let Some(read) = read_log(&self.root, &request)? else { return Ok(None) };
+        self.refuse_predecessor(id)?;
         // Behind what was known the log may go on, and this reading did not look.
         let end = read.went_to_end.then_some(read.progress.next.0);
         let progress = Arc::new(read.progress);

@@ -1,23 +1,27 @@
-//! What is logged of events that could not be stored: which session, and never what it says.
+//! What is logged of events that could not be stored or were cut off: which session, and never
+//! what it says.
 //!
 //! A program of its own, since it takes down what all threads log.
 
-#![allow(clippy::unwrap_used, reason = "test code")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
+
+mod support;
 
 use std::{
     fmt::{Debug, Write as _},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, Once, PoisonError},
     time::Duration,
 };
 
+use support::{append, create, disk, event_of, id, never, open, read, store_session};
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
     span,
 };
 use turnkeep_store::{
-    Routed, SessionStore,
-    contract::{live, steps::*},
+    Access, Routed, SessionStore,
+    contract::live,
     memory::{Disk, MemoryStore},
 };
 
@@ -62,6 +66,11 @@ fn lines_of(session: &str) -> Vec<String> {
     lines.iter().filter(|line| line.contains(&format!("session={session} "))).cloned().collect()
 }
 
+fn take_notes() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing::subscriber::set_global_default(Notes).unwrap());
+}
+
 async fn publish_secrets(store: &MemoryStore, session: &str) {
     for seq in 0..3 {
         let secret = event_of("todo/write", seq, r#"{"todos":["canary"]}"#);
@@ -71,7 +80,7 @@ async fn publish_secrets(store: &MemoryStore, session: &str) {
 
 #[test]
 fn failures_that_nobody_is_told_of_are_logged() {
-    tracing::subscriber::set_global_default(Notes).unwrap();
+    take_notes();
     live::run(async {
         let disk = Disk::new();
         let store = MemoryStore::new(&disk);
@@ -107,4 +116,33 @@ fn failures_that_nobody_is_told_of_are_logged() {
     });
     let lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
     assert!(!lines.iter().any(|line| line.contains("canary")), "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_tail_that_is_cut_off_is_warned_of_by_the_writer_that_cuts_it() {
+    take_notes();
+    for encoding in disk::BOTH {
+        let name = format!("cut-{encoding:?}");
+        let disk = disk::Disk::new(encoding);
+        store_session(&disk.store(), &name, 3).await;
+        let end = disk.bytes(&name).len();
+        let torn = "{\"type\":\"todo/write\",\"seq\":3,\"time\":1,\"data\":\"canary\"}\n";
+        let torn = disk.encode(torn);
+        disk.add(&name, &torn[..torn.len() - 1]);
+        // Not by who reads, nor by who opens it to write and does not.
+        let store = disk.store();
+        read(&*open(&store, &name, Access::Read).await).await;
+        let writer = open(&store, &name, Access::Write).await;
+        writer.flush(&never()).await.unwrap();
+        assert_eq!(lines_of(&name), Vec::<String>::new());
+        append(&*writer, 3, 1).await;
+        append(&*writer, 4, 1).await;
+        let lines = lines_of(&name);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let (offset, bytes) = (format!("offset={end} "), format!("bytes={} ", torn.len() - 1));
+        for part in ["cut off the tail", &offset, &bytes, "copied=true"] {
+            assert!(lines[0].contains(part), "{part}: {lines:?}");
+        }
+        assert!(!lines[0].contains("canary"), "{lines:?}");
+    }
 }
