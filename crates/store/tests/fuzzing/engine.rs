@@ -8,7 +8,7 @@ use std::{
     fmt::Debug,
     fs,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -49,9 +49,7 @@ pub fn fuzz<T: Debug, S: Strategy<Value = T>>(
     bytes: impl Fn(&T) -> Vec<u8>,
     check: impl Fn(&T, &[u8]) -> Tried,
 ) {
-    // One at a time, or one target's memory would be taken for another's.
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let inputs = inputs();
     let seconds = setting(SECONDS).unwrap_or(6);
     let repeated = setting(SEED);
@@ -120,6 +118,12 @@ impl Meter {
         }
         Ok(())
     }
+}
+
+/// One at a time, or one target's memory would be taken for another's.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs something that may take so much memory.
