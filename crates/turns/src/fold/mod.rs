@@ -35,10 +35,14 @@
 //!
 //! # Starting in the middle
 //!
-//! Between two turns a fold needs little of what came before: the next seq, the title, the last
-//! prompt's time, who is asked, and what has no end yet: calls, commands, workflows and
-//! compactions, whose records a late end would still change. The ids in use are needed only to
-//! number repeated ones, which intact logs do not have.
+//! `turn/start` lays aside what was open, and still a fold that began at one could differ from one
+//! that began at the first event. A tail alone does not tell which ids were used before it (a
+//! repeated one gets its seq as a suffix, and a replacing message finds none to replace), nor which
+//! unanswered calls there were with the same call id, turn number and step (the oldest takes the
+//! result): nothing keeps an accepted log from using turn numbers or ids again. It does tell that
+//! it lacks the route of an answer, the beginning of a compaction, or the call of a `tool/call`.
+//! To start in the middle an index has to say, for each turn, how far back its names reach, and
+//! where its route was set.
 
 mod assistant;
 mod attempt;
