@@ -41,6 +41,18 @@ fn what_was_appended_is_printed_as_it_was_written() {
 }
 
 #[test]
+fn a_session_is_not_made_for_a_line_that_is_refused() {
+    let bench = Bench::new();
+    let refused =
+        bench.run_with_input(&["append", "new", "--create"], b"{\"type\":\"nope\",\"data\":{}}\n");
+    assert_eq!(refused.status.code(), Some(5), "{refused:?}");
+    assert_eq!(bench.run(&["events", "new"]).status.code(), Some(3));
+    let made = bench.run_with_input(&["append", "new", "--create"], b"");
+    assert_eq!(text(&made.stdout), "0\n");
+    assert_eq!(bench.run(&["events", "new"]).status.code(), Some(0));
+}
+
+#[test]
 fn a_second_writer_is_refused_until_the_first_is_gone() {
     let bench = Bench::new();
     let mut first = bench.spawn(&["append", "shared", "--create"]);

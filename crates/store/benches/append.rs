@@ -45,7 +45,6 @@ async fn main() {
         one_by_one(place.path(), events, Durability::Append).await;
         one_by_one(place.path(), events, Durability::Flush).await;
     }
-    waiting(place.path()).await;
     sessions(place.path()).await;
 }
 
@@ -82,37 +81,6 @@ async fn one_by_one(place: &Path, events: usize, durability: Durability) {
             line(&format!("{what}; a sync for {BATCHES}"), bytes, &mut store, &mut once);
         }
     }
-}
-
-/// Appends of one handle that wait for each other: they share syncs.
-async fn waiting(place: &Path) {
-    let mut log = Log::new(place, "waiting", Durability::Append).await;
-    let mut raw = Raw::new(place, "waiting");
-    let (mut store, mut syncing) = (Times::default(), Times::default());
-    for _ in 0..ROUNDS {
-        let batches: Vec<_> = (0..TOGETHER).map(|_| log.batch(1)).collect();
-        let before = log.size();
-        let start = Instant::now();
-        // In order, since this runtime has one thread.
-        let appends: Vec<_> = batches
-            .into_iter()
-            .map(|batch| {
-                let handle = Arc::clone(&log.handle);
-                tokio::spawn(async move { handle.append(batch, &Cancel::never()).await.unwrap() })
-            })
-            .collect();
-        for append in appends {
-            append.await.unwrap();
-        }
-        store.add(start.elapsed(), TOGETHER);
-        let size = log.size();
-        let each = (size - before) / TOGETHER as u64;
-        let sizes: Vec<u64> = (0..TOGETHER as u64).map(|piece| before + piece * each).collect();
-        syncing.add(raw.write(&log.pieces(&[&sizes[..], &[size]].concat()), 1), TOGETHER);
-    }
-    let bytes = log.size() / (ROUNDS * TOGETHER) as u64;
-    let what = format!("1 event, {TOGETHER} waiting, durability append");
-    line(&what, bytes, &mut store, &mut syncing);
 }
 
 /// One append in each of many sessions, and a barrier for all.

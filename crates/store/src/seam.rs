@@ -258,10 +258,8 @@ pub enum Routed {
 /// One session, held open.
 ///
 /// Dropping a handle gives its ownership back, as soon as what was asked for is done and what was
-/// published is stored; what cannot be stored is logged. [`close`](SessionHandle::close) does the
-/// same and reports what went wrong.
-/// Dropping a handle gives its ownership back; [`close`](SessionHandle::close) does the same, after a
-/// flush of what was accepted, and reports what went wrong.
+/// published is stored; what cannot be stored, or is not flushed, is logged.
+/// [`close`](SessionHandle::close) does the same, flushes first, and reports what went wrong.
 #[async_trait]
 pub trait SessionHandle: fmt::Debug + Send + Sync {
     /// The session's id.
@@ -304,22 +302,20 @@ pub trait SessionHandle: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`append`](SessionHandle::append).
-    /// As [`append`](SessionHandle::append), without `seq_mismatch`. `poisoned` names the accepted
-    /// events that are taken back, if there are any.
+    /// As [`append`](SessionHandle::append), where published events are what does not fit.
+    /// `poisoned` names the accepted events that are taken back, if there are any.
     async fn flush(&self, cancel: &Cancel) -> Result<(), FlushError>;
 
-    /// Finishes what was asked for before and stores what was published, then gives the session
-    /// back.
+    /// Finishes what was asked for before, stores what was published, makes all of it durable, and
+    /// gives the session back.
     ///
     /// From the moment of the call every other operation is refused. Calling it again waits for
     /// the same end and has the same outcome. Ownership is given back even when this fails.
     ///
     /// # Errors
     ///
-    /// What kept published events from being stored, and which; else what kept earlier operations
-    /// from being finished that nobody waited for.
-    /// What kept earlier operations from being finished, or what was accepted from being stored.
+    /// What kept published events from being stored, and which; else what kept accepted ones from
+    /// being synced; else what kept earlier operations from being finished that nobody waited for.
     async fn close(&self) -> Result<(), CloseError>;
 }
 

@@ -1,4 +1,4 @@
-//! Durability at the flush, and syncs that are shared.
+//! Durability at the flush.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
 
@@ -6,18 +6,18 @@ mod support;
 
 use std::{
     io::ErrorKind,
-    sync::{Arc, mpsc},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use support::{
     append, batch, create,
-    disk::{BOTH, Disk, unpack},
-    faulty::{Effect, FaultyFs, LOG, Op, stored},
+    disk::{BOTH, Disk},
+    faulty::{FaultyFs, LOG, Op, stored},
     never, open, read,
 };
 use turnkeep_store::{
-    Access, Durability, EventRange, SessionHandle, SessionStore,
+    Access, Durability, EventRange, SessionStore,
     jsonl::{Encoding, JsonlOptions, JsonlStore},
 };
 
@@ -224,74 +224,5 @@ async fn a_dropped_handle_leaves_what_it_accepted() {
         assert_eq!(syncs(&faults), 1, "it goes behind nothing that is not on disk");
         writer.close().await.unwrap();
         assert_eq!(read(&*open(&disk.store(), "s", Access::Read).await).await, batch(0, 5));
-    }
-}
-
-/// Lets appends of one handle wait for each other; how many syncs there were, and what came of each.
-async fn together(
-    faults: &FaultyFs,
-    writer: &Arc<dyn SessionHandle>,
-    first: u64,
-    count: u64,
-) -> (usize, Vec<Result<u64, &'static str>>) {
-    let (go, wait) = mpsc::channel::<()>();
-    faults.before(Op::Append, LOG, move || wait.recv().unwrap());
-    faults.clear_log();
-    let appends: Vec<_> = (first..first + count)
-        .map(|seq| {
-            let writer = Arc::clone(writer);
-            tokio::spawn(async move { writer.append(batch(seq, 1), &never()).await })
-        })
-        .collect();
-    // All are waiting by then: this runtime has one thread, and runs them in order.
-    tokio::task::yield_now().await;
-    go.send(()).unwrap();
-    let mut outcomes = Vec::new();
-    for append in appends {
-        let outcome = append.await.unwrap();
-        outcomes.push(outcome.map(|next| next.0).map_err(|error| error.kind()));
-    }
-    (syncs(faults), outcomes)
-}
-
-#[tokio::test]
-async fn appends_that_wait_share_a_sync_and_stay_batches_of_their_own() {
-    for encoding in BOTH {
-        let (disk, faults, store) = stored(encoding).await;
-        let writer: Arc<dyn SessionHandle> = open(&store, "s", Access::Write).await.into();
-        append(&*writer, 3, 1).await;
-        let (syncs, outcomes) = together(&faults, &writer, 4, 9).await;
-        assert_eq!(outcomes, (5..14).map(Ok).collect::<Vec<_>>());
-        // The first may have begun alone.
-        assert!(syncs <= 2, "{syncs} syncs for 9 appends");
-        assert_eq!(read(&*writer).await, batch(0, 13));
-        if encoding == Encoding::Zstd {
-            let log = disk.bytes("s");
-            let magics = log.windows(4).filter(|at| *at == [0x28, 0xB5, 0x2F, 0xFD]).count();
-            assert_eq!(magics, 1 + 1 + 1 + 9);
-            assert_eq!(unpack(&log).lines().count(), 14);
-        }
-    }
-}
-
-#[tokio::test]
-async fn of_appends_that_share_a_sync_each_hears_its_own_outcome() {
-    for encoding in BOTH {
-        // A write that fails: those before it are stored, those behind it do not fit any more.
-        let (disk, faults, store) = stored(encoding).await;
-        let writer: Arc<dyn SessionHandle> = open(&store, "s", Access::Write).await.into();
-        faults.inject(Op::Append, LOG, 2, 1, Effect::Fail(ErrorKind::StorageFull));
-        append(&*writer, 3, 1).await;
-        let (_, outcomes) = together(&faults, &writer, 4, 4).await;
-        assert_eq!(outcomes, [Ok(5), Err("io"), Err("seq_mismatch"), Err("seq_mismatch")]);
-        append(&*writer, 5, 1).await;
-
-        // A sync that fails: none of those it was for.
-        let before = disk.bytes("s");
-        faults.inject(Op::SyncData, LOG, 0, 1, Effect::Fail(ErrorKind::Other));
-        let (_, outcomes) = together(&faults, &writer, 6, 3).await;
-        assert_eq!(outcomes, [Err("poisoned"); 3]);
-        assert_eq!(disk.bytes("s"), before);
-        assert_eq!(read(&*writer).await, batch(0, 6));
     }
 }

@@ -38,6 +38,7 @@ pub(crate) async fn run(args: AppendArgs, context: &Context) -> Result<(), Failu
     let handle = owned(store.as_ref(), &id, &args).await.map_err(named)?;
     // An empty batch changes nothing and says where the log ends.
     let next = handle.append(Vec::new(), &Cancel::never()).await;
+    let next = next.map_err(|error| named(error.into()))?;
     let mut appender = Appender {
         store: store.as_ref(),
         handle: handle.as_ref(),
@@ -45,13 +46,16 @@ pub(crate) async fn run(args: AppendArgs, context: &Context) -> Result<(), Failu
         known: store::vocabulary(&context.settings),
         allow_unknown: args.allow_unknown,
         limit: args.batch.map(|limit| limit as usize),
-        next: next.map_err(|error| named(error.into()))?,
+        found: next,
+        next,
         batch: Vec::new(),
         line: 0,
     };
     let fed = appender.feed(BufReader::with_capacity(1 << 16, tokio::io::stdin())).await;
     let stored = appender.store_rest().await;
-    let flushed = if args.create { handle.flush(&Cancel::never()).await } else { Ok(()) };
+    // Without any input a session is made all the same; for a line that is refused it is not.
+    let makes = args.create && fed.is_ok();
+    let flushed = if makes { handle.flush(&Cancel::never()).await } else { Ok(()) };
     let closed = handle.close().await;
     let unstored = closed.as_ref().err().and_then(|error| error.unstored);
     let next = unstored.map_or(appender.stored_through(), |lost| Seq(lost.offset));
@@ -97,6 +101,8 @@ struct Appender<'a> {
     allow_unknown: bool,
     /// How many events make a batch; the store's windows do when absent.
     limit: Option<usize>,
+    /// The seq that came next at first.
+    found: Seq,
     /// The seq of the next event to come in.
     next: Seq,
     batch: Vec<Event>,
@@ -224,6 +230,10 @@ impl Appender<'_> {
     /// Stores what has come in and is not stored.
     async fn store_rest(&mut self) -> Result<(), Failure> {
         if self.limit.is_none() {
+            // A flush would make a session that got no event.
+            if self.next == self.found {
+                return Ok(());
+            }
             let _routed = self.store.flush_session(self.id, &Cancel::never()).await?;
             return Ok(());
         }

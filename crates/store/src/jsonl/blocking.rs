@@ -130,13 +130,6 @@ impl BlockingHandle {
         self.owned.append(events).inspect(|next| self.reading.observe(next.0))
     }
 
-    /// Appends batches that were waiting together: all are written before the first is acknowledged.
-    pub fn append_together(&mut self, batches: &[Vec<Event>]) -> Vec<Result<Seq, AppendError>> {
-        let begun: Vec<_> = batches.iter().map(|batch| self.owned.begin_append(batch)).collect();
-        let finished = begun.into_iter().map(|begun| self.owned.finish_append(begun));
-        finished.map(|next| next.inspect(|next| self.reading.observe(next.0))).collect()
-    }
-
     /// Makes everything accepted so far durable; stores a pending session without events.
     ///
     /// # Errors

@@ -48,21 +48,7 @@ impl<L: WriteLog> Owned<L> {
 
     /// Appends a batch and does what it takes to acknowledge it.
     pub(crate) fn append(&mut self, events: &[Event]) -> Result<Seq, AppendError> {
-        let begun = self.begin_append(events);
-        self.finish_append(begun)
-    }
-
-    /// The first part of an append, after which others may begin.
-    pub(crate) fn begin_append(&mut self, events: &[Event]) -> Result<Seq, AppendError> {
-        self.writer.begin_append(events)
-    }
-
-    /// The second.
-    pub(crate) fn finish_append(
-        &mut self,
-        begun: Result<Seq, AppendError>,
-    ) -> Result<Seq, AppendError> {
-        let next = self.writer.finish_append(begun?)?;
+        let next = self.writer.append(events)?;
         if self.writer.unsynced() > 0 {
             self.claim.expect_sync();
         }

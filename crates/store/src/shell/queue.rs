@@ -18,9 +18,6 @@ use tokio::sync::oneshot;
 use super::registry::locked;
 use crate::seam::Cancel;
 
-/// How many jobs that share are done at once: the first of them waits for the last.
-const MOST_AT_ONCE: usize = 64;
-
 /// Runs jobs on one subject in the order in which they were submitted, one at a time.
 ///
 /// No thread waits for jobs: the first job of an idle queue starts a blocking task, which ends when
@@ -38,18 +35,8 @@ struct State<S> {
     closed: bool,
 }
 
-/// What is to be done.
-struct Job<S> {
-    run: Begin<S>,
-    /// Whether the rest of it can wait for the beginning of the next one.
-    shares: bool,
-}
-
-/// A job, as far as it goes before others that share may begin.
-type Begin<S> = Box<dyn FnOnce(&mut Option<S>) -> Rest<S> + Send>;
-
-/// The rest of it, and then, when the subject is back in its place, whom to tell.
-type Rest<S> = Box<dyn FnOnce(&mut Option<S>) -> Reply + Send>;
+/// What is to be done, and then, when the subject is back in its place, whom to tell.
+type Job<S> = Box<dyn FnOnce(&mut Option<S>) -> Reply + Send>;
 type Reply = Box<dyn FnOnce() + Send>;
 
 /// Who is told an outcome that nobody waits for any more.
@@ -112,46 +99,20 @@ impl<S: Send + 'static> Queue<S> {
         job: impl FnOnce(&mut S) -> T + Send + 'static,
         missed: impl Fn(T) + Send + Sync + 'static,
     ) -> Result<Submitted<T>, NotRun> {
-        self.submit_job(job, |_, outcome| outcome, false, missed)
-    }
-
-    /// Submits a job in two parts. Where several of the kind are waiting, all of them begin, in
-    /// order, before the first is finished: so what finishing takes can be done for all at once.
-    pub(crate) fn submit_shared<B: Send + 'static, T: Send + 'static>(
-        self: &Arc<Self>,
-        begin: impl FnOnce(&mut S) -> B + Send + 'static,
-        finish: impl FnOnce(&mut S, B) -> T + Send + 'static,
-        missed: impl Fn(T) + Send + Sync + 'static,
-    ) -> Result<Submitted<T>, NotRun> {
-        self.submit_job(begin, finish, true, missed)
-    }
-
-    fn submit_job<B: Send + 'static, T: Send + 'static>(
-        self: &Arc<Self>,
-        begin: impl FnOnce(&mut S) -> B + Send + 'static,
-        finish: impl FnOnce(&mut S, B) -> T + Send + 'static,
-        shares: bool,
-        missed: impl Fn(T) + Send + Sync + 'static,
-    ) -> Result<Submitted<T>, NotRun> {
         let (sender, outcome) = oneshot::channel();
         let waiting = Arc::new(Stage(AtomicU8::new(Stage::WAITING)));
         let missed: Missed<T> = Arc::new(missed);
         let submitted =
             Submitted { outcome, missed: Arc::clone(&missed), stage: Arc::clone(&waiting) };
-        let run: Begin<S> = Box::new(move |subject| {
+        let job: Job<S> = Box::new(move |subject| {
             let subject = subject.as_mut().filter(|_| waiting.move_to(Stage::RUNNING));
-            let state = subject.map(begin);
-            Box::new(move |subject| {
-                let outcome = subject.as_mut().zip(state).map(|(on, state)| finish(on, state));
-                let Some(outcome) = outcome else { return Box::new(|| {}) };
-                Box::new(move || {
-                    if let Err(outcome) = sender.send(outcome) {
-                        missed(outcome);
-                    }
-                })
+            let Some(outcome) = subject.map(job) else { return Box::new(|| {}) };
+            Box::new(move || {
+                if let Err(outcome) = sender.send(outcome) {
+                    missed(outcome);
+                }
             })
         });
-        let job = Job { run, shares };
         let run = {
             let mut state = locked(&self.state);
             if state.closed {
@@ -166,11 +127,10 @@ impl<S: Send + 'static> Queue<S> {
     /// Closes the queue: what was submitted before runs, then `last`, which gets the subject, and
     /// nothing after. No effect when it was closed before.
     pub(crate) fn close(self: &Arc<Self>, last: impl FnOnce(Option<S>) + Send + 'static) {
-        let run: Begin<S> = Box::new(move |subject| {
+        let job: Job<S> = Box::new(move |subject| {
             let subject = subject.take();
-            Box::new(move |_| Box::new(move || last(subject)))
+            Box::new(move || last(subject))
         });
-        let job = Job { run, shares: false };
         let run = {
             let mut state = locked(&self.state);
             if state.closed {
@@ -234,31 +194,22 @@ fn start<S: Send + 'static>(run: Option<Run<S>>) {
 
 impl<S> Run<S> {
     fn work_off(mut self) {
-        let mut replies: Vec<Reply> = Vec::new();
-        while let Some((jobs, mut subject)) = self.next() {
-            for reply in replies.drain(..) {
-                reply();
-            }
-            let begun: Vec<Rest<S>> = jobs.into_iter().map(|job| (job.run)(&mut subject)).collect();
-            replies.extend(begun.into_iter().map(|rest| rest(&mut subject)));
+        let mut reply: Reply = Box::new(|| {});
+        while let Some((job, mut subject)) = self.next() {
+            reply();
+            reply = job(&mut subject);
             locked(&self.queue.state).subject = subject;
         }
-        // The queue is let go before the last callers hear: one who drops the handle then has
+        // The queue is let go before the last caller hears: one who drops the handle then has
         // dropped the last of it, and the subject with it.
         drop(self);
-        for reply in replies {
-            reply();
-        }
+        reply();
     }
 
-    /// The next job, and those behind it that share with it.
-    fn next(&mut self) -> Option<(Vec<Job<S>>, Option<S>)> {
+    fn next(&mut self) -> Option<(Job<S>, Option<S>)> {
         let mut state = locked(&self.queue.state);
-        if let Some(first) = state.jobs.pop_front() {
-            let sharing = state.jobs.iter().take_while(|job| job.shares).count();
-            let more = if first.shares { sharing.min(MOST_AT_ONCE - 1) } else { 0 };
-            let jobs = std::iter::once(first).chain(state.jobs.drain(..more)).collect();
-            return Some((jobs, state.subject.take()));
+        if let Some(job) = state.jobs.pop_front() {
+            return Some((job, state.subject.take()));
         }
         state.running = false;
         self.finished = true;

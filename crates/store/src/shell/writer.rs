@@ -101,9 +101,13 @@ impl<L: WriteLog> Writer<L> {
         self.log.max_batch_bytes()
     }
 
-    /// Stores a batch; the seq that comes next then. It counts once it is
-    /// [acknowledged](Self::finish_append); until then further batches may be stored behind it.
-    pub(crate) fn begin_append(&mut self, events: &[Event]) -> Result<Seq, AppendError> {
+    /// Stores a batch and does what it takes to acknowledge it: syncs it, if that is how durable it
+    /// has to be, or if too much waits to be synced. The seq that comes next then.
+    ///
+    /// Each batch has a sync of its own, also where several wait. One for all would be cheaper, but
+    /// then a frame would be written behind one that is not on disk, and could no longer prove that
+    /// what lies before it was acknowledged.
+    pub(crate) fn append(&mut self, events: &[Event]) -> Result<Seq, AppendError> {
         self.check_intact()?;
         if events.is_empty() {
             return Ok(self.next);
@@ -111,22 +115,15 @@ impl<L: WriteLog> Writer<L> {
         self.check_seqs(events)?;
         let batch = self.log.encode(events)?;
         self.store(Some(batch), events.len())?;
-        Ok(self.next)
-    }
-
-    /// Does what it takes to acknowledge the events before `next`: syncs them, if that is how
-    /// durable they have to be, or if too much waits to be synced.
-    pub(crate) fn finish_append(&mut self, next: Seq) -> Result<Seq, AppendError> {
         let must_sync = match self.log.durability() {
-            Durability::Append => self.durable < next,
+            Durability::Append => self.durable < self.next,
             Durability::Flush => self.log.unsynced() >= Durability::MOST_UNSYNCED,
         };
         if must_sync {
-            self.check_intact()?;
             let synced = self.log.sync();
             self.note(synced, 0)?;
         }
-        Ok(next)
+        Ok(self.next)
     }
 
     /// Makes what was accepted durable; stores the session if it is not.

@@ -52,12 +52,11 @@ impl<L: WriteLog> Writing<L> {
         events: Vec<Event>,
     ) -> Result<Submitted<Result<Seq, AppendError>>, NotRun> {
         let (live, appending) = (Arc::clone(&self.live), self.live.appending());
-        let begin = move |owned: &mut Owned<L>| (live.begin_append(owned, &events), live);
-        let finish = move |owned: &mut Owned<L>, (begun, live): (_, Arc<Live<L>>)| {
+        let append = move |owned: &mut Owned<L>| {
             let _appending = appending;
-            live.finish_append(owned, begun)
+            live.append(owned, &events)
         };
-        self.mutations.submit_shared(begin, finish, self.unreported.append(self.live.id()))
+        self.mutations.submit(append, self.unreported.append(self.live.id()))
     }
 
     /// Asks for everything until now to be made durable, what was published before included.

@@ -50,29 +50,9 @@ impl Oracle {
 
     /// A batch is about to be appended.
     pub fn attempt(&mut self, batch: Vec<Event>) {
-        self.attempt_all(vec![batch]);
-    }
-
-    /// Batches are about to be appended together.
-    pub fn attempt_all(&mut self, batches: Vec<Vec<Event>>) {
         let mut way = self.found.clone();
-        way.extend(batches);
+        way.push(batch);
         self.ways.push(way);
-    }
-
-    /// Of the batches of the last attempt, the first so many were acknowledged, and with them all
-    /// before. The others may be there.
-    pub fn acknowledge_first(&mut self, batches: usize) {
-        if batches == 0 {
-            return;
-        }
-        let mut way = self.ways.pop().unwrap_or_default();
-        let rest = way.split_off(self.found.len() + batches);
-        self.ways.push(way);
-        self.acknowledge();
-        if !rest.is_empty() {
-            self.ways.push(rest);
-        }
     }
 
     /// The last attempt was accepted.

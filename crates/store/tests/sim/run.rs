@@ -9,7 +9,6 @@ use std::{
 use turnkeep_log::{Event, Seq};
 use turnkeep_store::{
     Durability, EventRange,
-    error::AppendError,
     jsonl::{
         Encoding, JsonlOptions,
         blocking::{BlockingHandle, BlockingStore},
@@ -223,7 +222,6 @@ impl Life {
             (Some(_), 3 | 4) => Self::close,
             (Some(_), 5 | 6) => Self::flush,
             (Some(_), 7..=9) => Self::read,
-            (Some(_), 10..=14) => Self::append_together,
             (Some(_), _) => Self::append,
         };
         self.step(act);
@@ -364,58 +362,6 @@ impl Life {
             self.show();
         } else {
             self.written(handle, &before, outcome);
-        }
-    }
-
-    /// Appends several batches that share a sync.
-    pub(super) fn append_together(&mut self) {
-        if self.plan.durability == Durability::Flush || self.pending {
-            return self.append();
-        }
-        let Some(mut handle) = self.handle.take() else { return };
-        let mut batches: Vec<Vec<Event>> = Vec::new();
-        let mut next = self.oracle.next_seq();
-        for _ in 0..2 + self.random.below(3) {
-            let batch = self.batch_from(next);
-            next += batch.len() as u64;
-            batches.push(batch);
-        }
-        self.oracle.attempt_all(batches.clone());
-        let outcomes = handle.append_together(&batches);
-        let done = outcomes.iter().take_while(|outcome| outcome.is_ok()).count();
-        let failed: Vec<_> = outcomes.into_iter().skip(done).map(Result::unwrap_err).collect();
-        let kinds: Vec<_> = failed.iter().map(AppendError::kind).collect();
-        self.tell(format!("append {} batches: {done} stored, then {kinds:?}", batches.len()));
-        self.oracle.acknowledge_first(done);
-        if done > 0 {
-            self.note_tail_cut();
-        }
-        if done > 1 {
-            self.disk.note(Met::Shared);
-        }
-        let Some(first) = failed.first() else {
-            self.disk.note(Met::Acknowledged);
-            self.handle = Some(handle);
-            self.show();
-            return;
-        };
-        match first.kind() {
-            _ if self.disk.stopped().is_some() => {}
-            // The others had counted on it.
-            "io" => {
-                assert!(self.plan.fault_every > 0, "{first}");
-                assert!(kinds.iter().skip(1).all(|kind| *kind == "seq_mismatch"), "{kinds:?}");
-                self.oracle.take_back();
-                self.handle = Some(handle);
-            }
-            "poisoned" => {
-                self.disk.note(Met::Poisoned);
-                self.refused(handle);
-            }
-            kind => {
-                drop(handle);
-                self.excuse("write", kind, &first.to_string());
-            }
         }
     }
 

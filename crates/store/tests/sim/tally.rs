@@ -55,7 +55,6 @@ pub enum Met {
     // What a crash left of an index.
     IndexCurrent,
     IndexOutdated,
-    Shared,
     Accepted,
     AcceptedKept,
     AcceptedLost,
@@ -64,7 +63,7 @@ pub enum Met {
 }
 
 impl Met {
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 48] = [
         Self::PowerLost,
         Self::ProcessKilled,
         Self::BytesLost,
@@ -108,7 +107,6 @@ impl Met {
         Self::TailCut,
         Self::IndexCurrent,
         Self::IndexOutdated,
-        Self::Shared,
         Self::Accepted,
         Self::AcceptedKept,
         Self::AcceptedLost,

@@ -4,7 +4,7 @@ use turnkeep_log::{SessionHeader, Text, records::Problem};
 
 use super::{
     inspection::{Inspection, Places, Stopped, lines},
-    resync::{Place, Search, frame_at, lost_sector, next_good_frame},
+    resync::{Place, Search, Wanted, frame_at, lost_sector, next_good_frame},
     tracks::{Part, Segment},
 };
 use crate::{
@@ -74,6 +74,8 @@ impl Inspection<'_> {
                 // A lost sector shows what became of those that came before it.
                 Search::OnlyHitched(next) => {
                     if lost_sector(&mut self.ahead, self.at)?.is_none() {
+                        // Neither is there any further on.
+                        self.wanted = Wanted::Any;
                         self.broken(&broken, next);
                     } else {
                         return self.tail(broken);
@@ -108,7 +110,7 @@ impl Inspection<'_> {
     fn next_after(&mut self, broken: &Broken, most: usize) -> Result<Search, Stopped> {
         if let Some(next) = broken.next.filter(|next| *next < self.ahead.end())
             && let Place::Complete(frame) = frame_at(&mut self.ahead, next, most)?
-            && !frame.hitched
+            && (!frame.hitched || self.wanted == Wanted::Any)
             && !matches!(
                 self.decoder.decode(self.ahead.held(), frame),
                 Err(DecodeError::Invalid(_))
@@ -116,7 +118,7 @@ impl Inspection<'_> {
         {
             return Ok(Search::Found(next));
         }
-        Ok(next_good_frame(&mut self.ahead, self.at, &mut self.decoder, most)?)
+        Ok(next_good_frame(&mut self.ahead, self.at, &mut self.decoder, most, self.wanted)?)
     }
 
     fn take_frame(&mut self, text: &Text, frame: Frame) {

@@ -7,7 +7,10 @@ use turnkeep_log::{
     records::{Problem, decode},
 };
 
-use super::tracks::{Part, Segment, Step, Tracks};
+use super::{
+    resync::Wanted,
+    tracks::{Part, Segment, Step, Tracks},
+};
 use crate::{
     jsonl::{
         bytes::FileBytes,
@@ -91,6 +94,8 @@ pub(super) struct Inspection<'a> {
     /// with them is no news.
     pub(super) silent: bool,
     pub(super) findings: Findings,
+    /// What a search for the next frame settles for.
+    pub(super) wanted: Wanted,
     /// The finding about what came right before, if that may have held events.
     pub(super) hole: Option<usize>,
     pub(super) refused: Option<&'static str>,
@@ -122,6 +127,7 @@ impl<'a> Inspection<'a> {
             stopped: false,
             silent: false,
             findings: Findings::default(),
+            wanted: Wanted::Proof,
             hole: None,
             refused: None,
             gate: None,

@@ -48,6 +48,15 @@ pub(super) enum Search {
     GaveUp(u64),
 }
 
+/// What a search settles for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// A frame that proves that all before it was on disk.
+    Proof,
+    /// Any: that there is no proof is known.
+    Any,
+}
+
 /// Looks for a frame that unpacks, or would if there were more room, past `offset`: what
 /// [`judge_frames`](crate::jsonl::tail::judge_frames) looks for, without holding all of the file.
 pub(super) fn next_good_frame(
@@ -55,6 +64,7 @@ pub(super) fn next_good_frame(
     offset: u64,
     decoder: &mut Decoder,
     most: usize,
+    wanted: Wanted,
 ) -> io::Result<Search> {
     let mut budget = SearchBudget::new(bytes.end().saturating_sub(offset));
     let mut at = offset + 1;
@@ -72,7 +82,7 @@ pub(super) fn next_good_frame(
         at += found as u64;
         let before = budget;
         match look_at(bytes, at, decoder, most, &mut budget)? {
-            Look::Good(frame) if frame.hitched => {
+            Look::Good(frame) if frame.hitched && wanted == Wanted::Proof => {
                 // Passed as a whole, so that any number of them takes no longer than reading does.
                 first_hitched.get_or_insert(at);
                 budget = before;

@@ -28,6 +28,10 @@ use crate::{
 /// How much of a file is read at once.
 const STEP: usize = 256 << 10;
 
+/// What follows the last record is held in memory up to this length at least. Several batches may be
+/// unsynced at once, each as long as a frame may be.
+const LONG_TAIL: u64 = 64 << 20;
+
 /// How many bytes of lines are taken at once, so that there are places to start from between them.
 const PART: usize = 16 << 10;
 
@@ -193,7 +197,7 @@ impl Pass<'_> {
                     None
                 }
             };
-            self.bytes.fill_all(self.at).map_err(cannot_read)?;
+            self.hold_to_end(self.at)?;
             let bytes = self.bytes.held();
             return match judge_frames(self.at, bytes, problem.as_deref(), &mut decoder) {
                 Ok(_) if self.at == 0 => Err(self.headerless()),
@@ -205,6 +209,20 @@ impl Pass<'_> {
             };
         }
         if self.at == 0 { Err(self.headerless()) } else { Ok(None) }
+    }
+
+    /// Holds all that follows, to judge it as a whole: unless no append can have left as much.
+    fn hold_to_end(&mut self, from: u64) -> Result<(), LogFailure> {
+        let most = self.root.max_frame_bytes.saturating_mul(2).max(LONG_TAIL);
+        let length = self.bytes.end().saturating_sub(from);
+        if length > most {
+            return Err(self.subject.unsupported(format!(
+                "session \"{}\": the {length} bytes from byte {from} on make no record, and are more \
+                 than this build judges at once",
+                self.subject.id
+            )));
+        }
+        self.bytes.fill_all(from).map_err(|source| self.subject.io("read", source))
     }
 
     fn take_frame(&mut self, text: &Text) -> Result<(), LogFailure> {
@@ -251,7 +269,7 @@ impl Pass<'_> {
                 None => held,
             };
             if zeros.is_none() && memchr::memchr(0, part).is_some() {
-                self.bytes.fill_all(from).map_err(cannot_read)?;
+                self.hold_to_end(from)?;
                 let rest = self.bytes.held();
                 zeros = Some(from + zeroed_lines(from, rest).unwrap_or(rest.len()) as u64);
                 continue;
@@ -294,7 +312,7 @@ impl Pass<'_> {
         let records = self.intake.records();
         records.committed().map_err(|problem| self.subject.records(problem))?;
         let torn = matches!(records.problem(), Some(Problem::Unterminated { .. }));
-        self.bytes.fill_all(self.at).map_err(|source| self.subject.io("read", source))?;
+        self.hold_to_end(self.at)?;
         let bytes = self.bytes.held();
         let kind = match zeroed_lines(self.at, bytes) {
             Some(_) => TailKind::Zeroed,

@@ -133,23 +133,14 @@ impl<L: WriteLog> Live<L> {
         Appending(Arc::clone(self))
     }
 
-    /// Stores what waits, then a batch of the caller's, to be acknowledged by
-    /// [`finish_append`](Self::finish_append).
-    pub(super) fn begin_append(
+    /// Stores what waits, then a batch of the caller's.
+    pub(super) fn append(
         self: &Arc<Self>,
         owned: &mut Owned<L>,
         events: &[Event],
     ) -> Result<Seq, AppendError> {
         self.drain(owned)?;
-        owned.begin_append(events)
-    }
-
-    pub(super) fn finish_append(
-        &self,
-        owned: &mut Owned<L>,
-        begun: Result<Seq, AppendError>,
-    ) -> Result<Seq, AppendError> {
-        let outcome = owned.finish_append(begun);
+        let outcome = owned.append(events);
         match &outcome {
             Ok(next) => {
                 self.observe(*next);
