@@ -127,7 +127,7 @@ pub(crate) struct ServeArgs {
 pub(crate) struct LsArgs {
     /// Only sessions of this directory
     #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<String>,
+    pub(crate) cwd: Option<PathBuf>,
     /// Only sessions in this state; may be repeated
     #[arg(long, value_name = "STATE", value_parser = ["ok", "damaged", "newer", "foreign"])]
     pub(crate) state: Vec<String>,

@@ -6,12 +6,15 @@
 
 use std::{
     env,
+    ops::RangeInclusive,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::{args::Global, failure::Failure};
+use turnkeep_host::Budgets;
+
+use crate::{args::Global, failure::Failure, store::Spec};
 
 /// What can be set, by any source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -68,6 +71,9 @@ pub(crate) struct ReconcileSettings {
     pub(crate) total_bytes: Option<usize>,
 }
 
+/// How many messages the upstream can be asked for at a time.
+pub(crate) const SCAN_LIMIT: RangeInclusive<usize> = 10..=200;
+
 /// The keys of [`Settings`], in its order. A dot stands between a table and a member of it.
 const KEYS: [&str; 20] = [
     "store",
@@ -110,8 +116,43 @@ impl Settings {
     fn from_file(path: &Path) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
-        Self::from_toml(&text)
-            .map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))
+        let mut settings = Self::from_toml(&text)
+            .and_then(Self::checked)
+            .map_err(|problem| Failure::usage(format!("{}: {problem}", path.display())))?;
+        if let (Some(store), Some(folder)) = (&mut settings.store, path.parent()) {
+            *store = Spec::named_in(folder, store);
+        }
+        Ok(settings)
+    }
+
+    /// These settings, unless one has a value that it cannot have. Every command checks them all:
+    /// a file that only some commands can work with is found out about too late.
+    fn checked(self) -> Result<Self, String> {
+        let set = self.reconcile;
+        let numbers = [
+            ("scan_limit", self.scan_limit.map(usize::from), SCAN_LIMIT),
+            ("reconcile.page_records", set.page_records, Budgets::RECORDS),
+            ("reconcile.page_bytes", set.page_bytes, Budgets::PAGE_BYTES),
+            ("reconcile.total_pages", set.total_pages, Budgets::PAGES),
+            ("reconcile.total_bytes", set.total_bytes, Budgets::TOTAL_BYTES),
+        ];
+        for (name, value, range) in numbers {
+            if let Some(value) = value.filter(|value| !range.contains(value)) {
+                return Err(format!("{name} is {} to {}, not {value}", range.start(), range.end()));
+            }
+        }
+        if self.max_frame_bytes == Some(0) {
+            return Err("max_frame_bytes is at least 1, not 0: nothing could be read".to_owned());
+        }
+        for (name, value, (one, other)) in [
+            ("compression", &self.compression, ("zstd", "none")),
+            ("durability", &self.durability, ("append", "flush")),
+        ] {
+            if let Some(value) = value.as_deref().filter(|value| ![one, other].contains(value)) {
+                return Err(format!("{name} is `{one}` or `{other}`, not `{value}`"));
+            }
+        }
+        Ok(self)
     }
 
     fn from_toml(text: &str) -> Result<Self, String> {
@@ -133,7 +174,7 @@ impl Settings {
             };
             let Some(key) = KEYS.into_iter().find(|known| known.replace('.', "_") == key) else {
                 // Other programs may use the prefix too, so this is no error.
-                eprintln!("turnkeep: {name} sets nothing{}", nearest(&key));
+                eprintln!("turnkeep: {name} sets nothing{}", nearest_variable(&key));
                 continue;
             };
             let value = match key {
@@ -166,8 +207,12 @@ impl Settings {
                 }
             }
         }
-        table.try_into().map_err(|error| {
+        let settings: Self = table.try_into().map_err(|error| {
             Failure::usage(format!("a TURNKEEP_* variable cannot be used: {error}"))
+        })?;
+        settings.checked().map_err(|problem| {
+            let key = problem.split(' ').next().unwrap_or_default();
+            Failure::usage(format!("{}: {problem}", variable_of(key)))
         })
     }
 
@@ -232,11 +277,30 @@ fn problem_of(text: &str, error: &toml::de::Error) -> String {
 
 /// `; did you mean …?`, or which keys there are when none is near.
 fn nearest(wrong: &str) -> String {
-    let scored = KEYS.iter().map(|key| (strsim::jaro_winkler(wrong, key), key));
-    match scored.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
-        Some((score, key)) if score > 0.75 => format!("; did you mean `{key}`?"),
-        _ => format!("; the keys are {}", KEYS.join(", ")),
+    let tables = KEYS.iter().filter_map(|key| key.split_once('.')).map(|(table, _)| table);
+    match near(wrong, KEYS.into_iter().chain(tables)) {
+        Some(key) => format!("; did you mean `{key}`?"),
+        None => format!("; the keys are {}", KEYS.join(", ")),
     }
+}
+
+/// The same for a variable, by what stands behind the prefix.
+fn nearest_variable(wrong: &str) -> String {
+    match near(wrong, KEYS.into_iter()) {
+        Some(key) => format!("; did you mean {}?", variable_of(key)),
+        None => format!("; the variables are {}", KEYS.map(variable_of).join(", ")),
+    }
+}
+
+/// The variable that sets a key.
+fn variable_of(key: &str) -> String {
+    format!("TURNKEEP_{}", key.replace('.', "_").to_ascii_uppercase())
+}
+
+fn near<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.map(|key| (strsim::jaro_winkler(wrong, key), key));
+    let (score, key) = scored.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (score > 0.75).then_some(key)
 }
 
 /// The configuration file to read: the one that was named, else the default one if it exists.
@@ -260,7 +324,8 @@ fn absolute(value: Option<std::ffi::OsString>) -> Option<PathBuf> {
     value.map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-fn home(below: &str) -> Option<PathBuf> {
+/// A path below the home directory.
+pub(crate) fn home(below: &str) -> Option<PathBuf> {
     absolute(env::var_os("HOME")).map(|home| home.join(below))
 }
 

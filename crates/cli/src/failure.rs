@@ -1,6 +1,9 @@
 //! How a command ends when it does not end well.
 
-use std::{fmt::Display, process::ExitCode};
+use std::{
+    fmt::{Display, Write as _},
+    process::ExitCode,
+};
 
 use turnkeep_host::kinds;
 use turnkeep_log::SessionId;
@@ -13,7 +16,10 @@ use turnkeep_store::{
     },
 };
 
-use crate::transcript::printable;
+use crate::{
+    output::{argument, with_store},
+    transcript::printable,
+};
 
 /// Why a command did not do what it was asked: one sentence, and what kind of trouble it is.
 #[derive(Debug)]
@@ -50,6 +56,17 @@ impl Failure {
     #[must_use]
     pub(crate) fn of(mut self, session: &SessionId) -> Self {
         self.session = Some(session.as_str().to_owned());
+        if self.kind == "corrupt" && !self.message.contains("`turnkeep verify ") {
+            let _ =
+                write!(self.message, "; `turnkeep verify {}` says what is lost", argument(session));
+        }
+        self
+    }
+
+    /// What to do about it, besides.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: &str) -> Self {
+        let _ = write!(self.message, "; {hint}");
         self
     }
 
@@ -73,14 +90,15 @@ impl Failure {
         if let Some(exit_code) = self.told {
             return exit_code.into();
         }
+        let message = with_store(&self.message);
         if json {
-            let mut error = serde_json::json!({"kind": self.kind, "message": self.message});
+            let mut error = serde_json::json!({"kind": self.kind, "message": message});
             if let (Some(session), Some(members)) = (&self.session, error.as_object_mut()) {
                 members.insert("session".to_owned(), session.clone().into());
             }
             eprintln!("{}", serde_json::json!({ "error": error }));
         } else {
-            eprintln!("turnkeep: {}", printable(&self.message).replace('\n', "␊"));
+            eprintln!("turnkeep: {}", printable(&message).replace('\n', "␊"));
         }
         self.exit_code().into()
     }

@@ -25,6 +25,7 @@ use crate::{
     config::Settings,
     context::Context,
     failure::Failure,
+    output::Output,
 };
 
 fn main() -> ExitCode {
@@ -59,7 +60,20 @@ fn refuse(told: &clap::Error) -> ExitCode {
     let details: Vec<_> = details.filter(|line| !line.starts_with("For more")).collect();
     let json = std::env::args_os().any(|argument| argument == "--json");
     let sentence = [&[problem], &details[..]].concat().join(" ");
-    Failure::usage(format!("{sentence}; see `turnkeep --help`")).report(json)
+    let command = asked_for(&text);
+    let all = match (command, told.kind()) {
+        (Some("verify"), ErrorKind::MissingRequiredArgument) => "; `--all` verifies every session",
+        _ => "",
+    };
+    let command = command.map(|command| format!("{command} ")).unwrap_or_default();
+    Failure::usage(format!("{sentence}{all}; see `turnkeep {command}--help`")).report(json)
+}
+
+/// Which subcommand clap's text is about.
+fn asked_for(text: &str) -> Option<&str> {
+    let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: turnkeep "))?;
+    let known = Cli::command();
+    usage.split(' ').find(|word| known.find_subcommand(word).is_some())
 }
 
 fn start(cli: Cli) -> Result<ExitCode, Failure> {
@@ -95,8 +109,10 @@ async fn run(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Trash(args) => commands::trash::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(args, context).await,
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "turnkeep", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "turnkeep", &mut script);
+            let mut out = Output::stdout();
+            out.bytes(&script).and_then(|()| out.flush())
         }
         Command::Recover(args) => commands::recover::run(args, context).await,
         // The one that may answer in the negative.

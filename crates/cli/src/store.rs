@@ -4,7 +4,10 @@
 #[path = "store_tests.rs"]
 mod tests;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use turnkeep_log::{SessionId, Vocabulary};
 use turnkeep_store::{
@@ -109,7 +112,7 @@ impl Spec {
         if let Some(path) = store.strip_prefix("sqlite:") {
             return match path {
                 "" => Err(Failure::usage("`sqlite:` names no file; write `sqlite:FILE`")),
-                path => Ok(Self::Sqlite(path.into())),
+                path => Ok(Self::Sqlite(expanded(path)?)),
             };
         }
         if let Some(rest) = store.strip_prefix("memory:") {
@@ -124,8 +127,56 @@ impl Spec {
             Some(scheme) => Err(Failure::usage(format!(
                 "this build does not keep sessions in `{scheme}`; name a directory, or `sqlite:FILE`"
             ))),
-            None => Ok(Self::Directory(store.into())),
+            None => Self::directory(store),
         }
+    }
+
+    /// A directory, unless it looks like another kind of store that was misspelled: what is meant to
+    /// be a database must not become a directory of that name.
+    fn directory(store: &str) -> Result<Self, Failure> {
+        let kind = match store.split_once(':') {
+            Some((kind, _)) => kind,
+            None if ["memory", "sqlite"].contains(&store) => store,
+            None => return expanded(store).map(Self::Directory),
+        };
+        let word = |char: char| char.is_ascii_alphanumeric() || "+-._".contains(char);
+        if kind.starts_with(|first: char| first.is_ascii_alphabetic()) && kind.chars().all(word) {
+            return Err(Failure::usage(format!(
+                "a store is a directory, `sqlite:FILE` or `memory:`, not `{store}`; a directory \
+                 called so is `./{store}`"
+            )));
+        }
+        expanded(store).map(Self::Directory)
+    }
+
+    /// A store as a configuration file names it: relative to where that file is.
+    pub(crate) fn named_in(folder: &Path, store: &str) -> String {
+        let (kind, path) = match store.strip_prefix("sqlite:") {
+            Some(path) => ("sqlite:", path),
+            None => ("", store),
+        };
+        let is_relative = Path::new(path).is_relative() && !path.starts_with('~');
+        let is_kind = kind.is_empty() && !matches!(Self::parse(store), Ok(Self::Directory(_)));
+        if path.is_empty() || !is_relative || is_kind {
+            return store.to_owned();
+        }
+        match folder.join(path).to_str() {
+            Some(path) => format!("{kind}{path}"),
+            None => store.to_owned(),
+        }
+    }
+}
+
+/// A path whose `~` is the home directory, as a shell has it; nobody expands it in a file.
+fn expanded(path: &str) -> Result<PathBuf, Failure> {
+    let Some(below) = path.strip_prefix('~') else { return Ok(path.into()) };
+    let home = crate::config::home("");
+    match (below.strip_prefix('/').or(below.is_empty().then_some("")), home) {
+        (Some(""), Some(home)) => Ok(home),
+        (Some(below), Some(home)) => Ok(home.join(below)),
+        _ => Err(Failure::usage(format!(
+            "`{path}` is not expanded; write the whole path, or `./{path}` for a directory called so"
+        ))),
     }
 }
 
@@ -135,10 +186,15 @@ pub(crate) fn session_id(argument: &str) -> Result<SessionId, Failure> {
 }
 
 /// The directory that a session works in, as its header names it.
-pub(crate) fn session_cwd(cwd: &std::path::Path) -> Result<String, Failure> {
+pub(crate) fn session_cwd(cwd: &Path) -> Result<String, Failure> {
     let cwd = std::path::absolute(cwd)
         .map_err(|error| Failure::io("cannot tell the working directory", &error))?;
+    // Without a slash at its end.
+    let cwd: PathBuf = cwd.components().collect();
     cwd.into_os_string().into_string().map_err(|cwd| {
-        Failure::usage(format!("the directory {} is not UTF-8; name another", cwd.display()))
+        Failure::usage(format!(
+            "the directory {} is not UTF-8; name another with --cwd",
+            cwd.display()
+        ))
     })
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use turnkeep_log::SessionId;
 use turnkeep_store::verify::{Finding, FindingKind, LogBranch, Verification};
 
-use crate::{commands::ls::human_size, transcript::printable};
+use crate::{commands::ls::human_size, output::program, transcript::printable};
 
 /// The lines that tell a person: one for the session, then what was found.
 pub(crate) fn lines(found: &Verification) -> Vec<String> {
@@ -121,18 +121,43 @@ fn next_step(found: &Verification, finding: &Finding) -> String {
     use FindingKind as Kind;
     let id = found.id.as_ref().map_or("ID", |id| id.as_str());
     let id = quoted(&printable(id));
-    let recover = format!("turnkeep recover {id} --into NEWID");
+    let program = program();
+    let recover = format!("{program} recover {id} --into NEWID");
+    let nothing = match found.found {
+        0 => format!("nothing in it can be saved; {program} rm {id} gives it up"),
+        _ => format!(
+            "the first event is gone, and nothing behind a hole is saved; {program} rm {id} gives \
+             it up"
+        ),
+    };
     match finding.kind {
         Kind::TornTail | Kind::ZeroedTail | Kind::UncommittedTail if found.writer_active => {
-            format!("someone is writing, and this may be their append; turnkeep verify {id} again")
+            format!("someone is writing, and this may be their append; {program} verify {id} again")
         }
         Kind::TornTail | Kind::ZeroedTail | Kind::UncommittedTail => format!(
-            "nothing that was acknowledged is lost, and the next append cuts this off; {recover} \
-             saves what is in it first"
+            "an append that was interrupted leaves this, and then nothing that was acknowledged is \
+             lost; a file that was cut or copied in part looks the same. The next append cuts it \
+             off; {recover} saves what is in it first"
         ),
         Kind::Fork => format!("{recover} --branch first, or --branch last"),
-        Kind::TruncatedHeader if found.found == 0 => {
-            "there is nothing in it to be saved".to_owned()
+        Kind::TruncatedHeader if found.found == 0 => nothing,
+        Kind::BadHeader
+        | Kind::BadDatabase
+        | Kind::GarbageTail
+        | Kind::Garbage
+        | Kind::BadFrame
+        | Kind::BadRecord
+        | Kind::SeqGap
+        | Kind::SeqDuplicate
+        | Kind::WrongId
+        | Kind::RetiredType
+        | Kind::MalformedMessage
+            if saves_nothing(found) =>
+        {
+            nothing
+        }
+        Kind::UnknownType if saves_nothing(found) => {
+            "upgrade, or name the type in the `vocabulary` setting".to_owned()
         }
         Kind::TruncatedHeader | Kind::BadHeader => format!("{recover} --cwd DIR"),
         Kind::WrongPlace => format!("move its directory back to where it belongs, or {recover}"),
@@ -155,7 +180,10 @@ fn next_step(found: &Verification, finding: &Finding) -> String {
         }
         Kind::Unreachable => "rename or move what the message names".to_owned(),
         Kind::BadDatabase if found.id.is_none() => {
-            "copy the file, then turnkeep recover each session into another one".to_owned()
+            format!(
+                "copy the file first; {program} recover ID --into NEWID saves a session that can still \
+             be read, and `sqlite3 FILE .recover` may get at rows of a file that cannot be opened"
+            )
         }
         Kind::BadDatabase
         | Kind::GarbageTail
@@ -166,6 +194,22 @@ fn next_step(found: &Verification, finding: &Finding) -> String {
         | Kind::SeqDuplicate
         | Kind::WrongId => recover,
     }
+}
+
+/// Whether a recovery would have nothing to keep: readers refuse the log, and of its events none can
+/// be read, or the first one is gone, behind which nothing is kept.
+fn saves_nothing(found: &Verification) -> bool {
+    use FindingKind as Kind;
+    let first_gone = |finding: &Finding| finding.lost.as_ref().is_some_and(|lost| lost.start == 0);
+    // There may be whole records in these, which are not counted.
+    let torn = |finding: &Finding| matches!(finding.kind, Kind::TornTail | Kind::UncommittedTail);
+    found.id.is_some()
+        && found.refused.is_some()
+        && found.events == 0
+        && match found.found {
+            0 => !found.findings.iter().any(torn),
+            _ => found.findings.iter().any(first_gone),
+        }
 }
 
 /// An id as a shell takes it.

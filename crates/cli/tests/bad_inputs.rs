@@ -66,6 +66,11 @@ impl Stand {
     fn refused(&self, code: i32, sentence: &str, state: Option<&str>) {
         let sentence = sentence.replace("LOG", &self.log().display().to_string());
         let sentence = sentence.replace("DIR", &self.dir().display().to_string());
+        let sentence = if sentence.contains(" is corrupt: ") {
+            format!("{sentence}; `turnkeep verify s` says what is lost")
+        } else {
+            sentence
+        };
         let before = self.files();
         let events = self.bench.run(&["events", "s"]);
         assert_eq!(text(&events.stderr), format!("turnkeep: {sentence}\n"));

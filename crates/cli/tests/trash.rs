@@ -35,12 +35,13 @@ fn what_was_removed_can_be_put_back_or_made_anew() {
         assert!(removed.status.success(), "{removed:?}");
         let told = text(&removed.stdout);
         assert!(
-            told.starts_with(
-                "moved session \"one\" to the trash; to undo it: turnkeep trash --restore one\n"
-            ),
+            told.starts_with(&format!(
+                "moved session \"one\" to the trash; to undo it: \
+                 turnkeep --store {store} trash --restore one\n"
+            )),
             "{told}"
         );
-        assert!(told.ends_with("turnkeep trash --restore 'it'\\''s two'\n"), "{told}");
+        assert!(told.ends_with(" trash --restore 'it'\\''s two'\n"), "{told}");
         assert_eq!(text(&run(&["ls"]).stdout), "");
         assert_eq!(run(&["show", "one"]).status.code(), Some(3));
         let listed = run(&["trash"]);

@@ -73,10 +73,14 @@ impl Failure {
             kind: row.kind,
             status: row.status,
             body: json!({ "error": row.text, "code": row.kind, "session": session }).to_string(),
-            message: format!(
-                "session \"{session}\": {}; `turnkeep events {session}` says where",
-                row.text
-            ),
+            // Of a damaged one the command line tells what to do, since it knows which store it is.
+            message: match kind {
+                "corrupt" => format!("session \"{session}\": {}", row.text),
+                _ => format!(
+                    "session \"{session}\": {}; `turnkeep events {session}` says where",
+                    row.text
+                ),
+            },
         }
     }
 

@@ -1,6 +1,6 @@
 //! `turnkeep append`: events from standard input, into a session.
 
-use std::{env, time::Duration};
+use std::{path::Path, time::Duration};
 
 use jiff::Timestamp;
 use tokio::{
@@ -83,19 +83,10 @@ async fn owned(
         }
         other => return other.map_err(Failure::from),
     }
-    let cwd = match &args.cwd {
-        Some(cwd) => std::path::absolute(cwd),
-        None => env::current_dir(),
-    };
-    let cwd = cwd.map_err(|error| Failure::io("cannot tell the working directory", &error))?;
+    let cwd = store::session_cwd(args.cwd.as_deref().unwrap_or(Path::new(".")))?;
     let now = Timestamp::now().as_millisecond();
     let mut header = SessionHeader::new(id.clone(), u64::try_from(now).unwrap_or_default());
-    header.cwd = Some(cwd.into_os_string().into_string().map_err(|cwd| {
-        Failure::usage(format!(
-            "the directory {} is not UTF-8; name another with --cwd",
-            cwd.display()
-        ))
-    })?);
+    header.cwd = Some(cwd);
     Ok(store.create(header, &Cancel::never()).await?)
 }
 

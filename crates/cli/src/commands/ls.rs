@@ -30,19 +30,17 @@ pub(crate) async fn run(args: LsArgs, context: &Context) -> Result<(), Failure> 
     // Only the events tell some damaged sessions from good ones, so the state is looked at here.
     let limit = args.limit.map(NonZeroUsize::get);
     let query = ListQuery {
-        cwd: args.cwd,
+        cwd: args.cwd.as_deref().map(store::session_cwd).transpose()?,
         limit: limit.filter(|_| states.is_empty()),
         ..ListQuery::default()
     };
     let list = store.list(&query, &Cancel::never()).await?;
-    if list.entries.is_empty() {
-        eprintln!("no sessions in {}", store::described(&context.settings));
-    }
     let mut out = Output::stdout();
     if out.is_terminal() && !context.json && !list.entries.is_empty() {
         out.line(&row("ID", "UPDATED", "EVENTS", "SIZE", "STATE", "TITLE"))?;
     }
     let mut unread = READ_BYTES;
+    let mut told = false;
     let mut left = limit.unwrap_or(usize::MAX);
     for entry in &list.entries {
         if left == 0 {
@@ -55,9 +53,27 @@ pub(crate) async fn run(args: LsArgs, context: &Context) -> Result<(), Failure> 
                 if context.json { json_line(entry, &hints) } else { text_line(entry, &hints) };
             out.line(&line)?;
             left -= 1;
+            told = true;
         }
     }
-    out.flush()
+    out.flush()?;
+    if !told {
+        say_none(store.as_ref(), context).await?;
+    }
+    Ok(())
+}
+
+/// Says whether there is nothing, or nothing of what was asked for.
+async fn say_none(store: &dyn SessionStore, context: &Context) -> Result<(), Failure> {
+    let any = ListQuery { limit: Some(1), ..ListQuery::default() };
+    let none = store.list(&any, &Cancel::never()).await?.entries.is_empty();
+    let place = store::described(&context.settings);
+    if none {
+        eprintln!("no sessions in {place}");
+    } else {
+        eprintln!("no sessions match, of those in {place}");
+    }
+    Ok(())
 }
 
 fn state_named(name: &str) -> Result<SessionState, Failure> {

@@ -8,8 +8,12 @@ use turnkeep_store::{
 };
 
 use crate::{
-    args::RecoverArgs, context::Context, failure::Failure, output::Output, progress::Bar, store,
-    verification,
+    args::RecoverArgs,
+    context::Context,
+    failure::Failure,
+    output::{Output, counted},
+    progress::Bar,
+    store, verification,
 };
 
 /// Saves what can be saved, and says what that is.
@@ -47,14 +51,16 @@ fn branch(name: &str) -> Result<Branch, Failure> {
 
 fn lines(id: &SessionId, recovery: &Recovery) -> Vec<String> {
     let Recovery { into, kept, salvaged, left, stopped, .. } = recovery;
+    let events = counted(*kept, "event", "events");
     let mut lines = vec![match salvaged {
-        0 => format!("kept {kept} events of {id} in {into}"),
-        more => format!("kept {kept} events of {id} in {into}, {more} that readers do not get to"),
+        0 => format!("kept {events} of {id} in {into}"),
+        more => format!("kept {events} of {id} in {into}, {more} that readers do not get to"),
     }];
+    let behind = counted(*left, "readable event", "readable events");
     lines.push(match (left, stopped) {
         (0, None) => "left nothing behind".to_owned(),
-        (left, Some(reason)) => format!("left {left} readable events behind: {reason}"),
-        (left, None) => format!("left {left} readable events behind"),
+        (_, Some(reason)) => format!("left {behind} behind: {reason}"),
+        (_, None) => format!("left {behind} behind"),
     });
     if recovery.header_lost {
         lines.push("the header was lost: only the directory and the first time are known".into());

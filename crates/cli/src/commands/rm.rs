@@ -7,7 +7,7 @@ use crate::{
     args::RmArgs,
     context::Context,
     failure::Failure,
-    output::{Output, argument, named},
+    output::{Output, argument, named, program},
     store,
 };
 
@@ -39,8 +39,9 @@ async fn delete(store: &dyn SessionStore, id: &str, context: &Context) -> Result
         return Ok(json!({"id": id.as_str(), "deletedAt": deleted.deleted_at}).to_string());
     }
     Ok(format!(
-        "moved session {} to the trash; to undo it: turnkeep trash --restore {}",
+        "moved session {} to the trash; to undo it: {} trash --restore {}",
         named(&id),
+        program(),
         argument(&id)
     ))
 }

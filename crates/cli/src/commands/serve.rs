@@ -8,7 +8,7 @@ use std::{
 };
 
 use tokio::net::TcpListener;
-use turnkeep_host::{Budgets, Host, HostError, HostOptions, KeyRing, UpstreamOptions};
+use turnkeep_host::{Host, HostError, HostOptions, KeyRing, UpstreamOptions};
 use turnkeep_store::{Cancel, SessionStore};
 
 use crate::{
@@ -58,21 +58,15 @@ fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOpti
     options.allow_origins = settings.allow_origin.clone().unwrap_or_default();
     let set = settings.reconcile;
     let budgets = &mut options.reconcile;
-    for (name, target, value, range) in [
-        ("scan_limit", &mut options.scan_limit, settings.scan_limit.map(usize::from), 10..=200),
-        ("reconcile.page_records", &mut budgets.records, set.page_records, Budgets::RECORDS),
-        ("reconcile.page_bytes", &mut budgets.page_bytes, set.page_bytes, Budgets::PAGE_BYTES),
-        ("reconcile.total_pages", &mut budgets.pages, set.total_pages, Budgets::PAGES),
-        ("reconcile.total_bytes", &mut budgets.total_bytes, set.total_bytes, Budgets::TOTAL_BYTES),
+    // All within their ranges, as settings are when they have been read.
+    for (target, value) in [
+        (&mut options.scan_limit, settings.scan_limit.map(usize::from)),
+        (&mut budgets.records, set.page_records),
+        (&mut budgets.page_bytes, set.page_bytes),
+        (&mut budgets.pages, set.total_pages),
+        (&mut budgets.total_bytes, set.total_bytes),
     ] {
-        match value {
-            None => {}
-            Some(value) if range.contains(&value) => *target = value,
-            Some(value) => {
-                let (least, most) = (range.start(), range.end());
-                return Err(Failure::usage(format!("{name} is {least} to {most}, not {value}")));
-            }
-        }
+        *target = value.unwrap_or(*target);
     }
     let probe = &mut options.listing_probe;
     probe.max_events = settings.cold_blank_probe_max_events.unwrap_or(probe.max_events);

@@ -16,7 +16,7 @@ use crate::{
     commands::serve::host,
     context::Context,
     failure::Failure,
-    output::{Output, until_interrupted},
+    output::{Output, named, quoted, until_interrupted},
     store,
     transcript::Transcript,
 };
@@ -45,6 +45,9 @@ pub(crate) async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure
         draw(&page, &mut out)?;
     }
     out.flush()?;
+    if !context.json && records(&parse(&page)?).next().is_none() && request.query.before.is_none() {
+        eprintln!("session {} has no messages yet", named(&id));
+    }
     if args.follow {
         let follow = Follow { id: &id, host: &host, request, json: context.json };
         until_interrupted(follow.run(&page, &mut out)).await?;
@@ -94,20 +97,11 @@ fn again_before(arguments: impl Iterator<Item = String>, cursor: &str) -> String
         if argument == "--before" {
             arguments.next();
         } else if !argument.starts_with("--before=") && argument != "--follow" {
-            again.push(quoted(argument));
+            again.push(quoted(&argument));
         }
     }
     again.push(format!("--before {cursor}"));
     again.join(" ")
-}
-
-fn quoted(argument: String) -> String {
-    let plain = |char: char| char.is_ascii_alphanumeric() || "-_./:=@%+,".contains(char);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        argument
-    } else {
-        format!("'{}'", argument.replace('\'', "'\\''"))
-    }
 }
 
 fn records(page: &Value) -> impl Iterator<Item = &Value> {

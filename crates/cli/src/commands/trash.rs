@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use turnkeep_store::{Cancel, Emptied, Emptying, SessionStore, Trashed};
+use turnkeep_store::{Cancel, Emptied, Emptying, SessionStore, Trashed, error::RestoreError};
 
 use super::ls::{human_size, local_time};
 use crate::{
     args::TrashArgs,
     context::Context,
     failure::Failure,
-    output::{Output, named},
+    output::{Output, argument, named},
     store,
     transcript::printable,
 };
@@ -82,7 +82,16 @@ async fn restore(
 ) -> Result<(), Failure> {
     let id = store::session_id(id)?;
     let restored = store.restore(&id, deleted_at, &Cancel::never()).await;
-    let restored = restored.map_err(|error| Failure::from(error).of(&id))?;
+    let restored = restored.map_err(|error| {
+        let failure = match error {
+            RestoreError::AlreadyExists(_) => Failure::from(error).hint(&format!(
+                "`turnkeep rm {}` first, which keeps that one in the trash",
+                argument(&id)
+            )),
+            error => error.into(),
+        };
+        failure.of(&id)
+    })?;
     let line = if context.json {
         json!({"id": id.as_str(), "deletedAt": restored.deleted_at}).to_string()
     } else {

@@ -4,7 +4,9 @@ use std::{collections::HashSet, process::ExitCode};
 
 use turnkeep_log::SessionId;
 use turnkeep_store::{
-    Cancel, ListQuery, SessionEntry, SessionStore, error::VerifyError, verify::Verification,
+    Cancel, ListQuery, SessionEntry, SessionStore,
+    error::VerifyError,
+    verify::{Finding, FindingKind, Severity, Verification},
 };
 
 use crate::{
@@ -18,17 +20,42 @@ const NOT_INTACT: u8 = 1;
 /// Verifies sessions one by one, and answers whether all of them are intact.
 pub(crate) async fn run(args: VerifyArgs, context: &Context) -> Result<ExitCode, Failure> {
     let ids = args.ids.iter().map(|id| store::session_id(id)).collect::<Result<Vec<_>, _>>()?;
-    let store = store::open(&context.settings)?;
     let mut out = Output::stdout();
     let mut intact = true;
     let bar = Bar::start();
+    let store = match store::open(&context.settings) {
+        Err(failure) if is_damaged_database(&failure) => {
+            let mut storage = Verification::default();
+            let message = failure.message().to_owned();
+            let finding = Finding::new(FindingKind::BadDatabase, Severity::Damaged, message);
+            storage.findings.push(finding);
+            tell(&storage, context, &mut out, &bar)?;
+            bar.end();
+            return Ok(ExitCode::from(NOT_INTACT));
+        }
+        opened => opened?,
+    };
 
-    let storage = store.verify_storage(&Cancel::never()).await?;
+    let mut storage = store.verify_storage(&Cancel::never()).await?;
     if !storage.is_intact() {
         intact = false;
+        once(&mut storage.findings);
         tell(&storage, context, &mut out, &bar)?;
     }
-    let targets = if args.all { listed(store.as_ref(), context).await? } else { asked(ids) };
+    let targets = if args.all {
+        match listed(store.as_ref(), context).await {
+            // What is wrong has been told.
+            Err(failure) if !intact && is_damaged_database(&failure) => {
+                eprintln!(
+                    "turnkeep: the sessions cannot be listed; name one to have it verified by itself"
+                );
+                Vec::new()
+            }
+            listed => listed?,
+        }
+    } else {
+        asked(ids)
+    };
     let mut missing = None;
     for (at, target) in targets.iter().enumerate() {
         bar.begin(target.id.as_str(), at + 1, targets.len());
@@ -55,6 +82,19 @@ pub(crate) async fn run(args: VerifyArgs, context: &Context) -> Result<ExitCode,
         None if intact => Ok(ExitCode::SUCCESS),
         None => Ok(ExitCode::from(NOT_INTACT)),
     }
+}
+
+/// Whether SQLite finds that the file is not what it wrote.
+fn is_damaged_database(failure: &Failure) -> bool {
+    ["database disk image is malformed", "file is not a database"]
+        .iter()
+        .any(|told| failure.message().ends_with(told))
+}
+
+/// Leaves out what was found before: each of the checks comes upon the same damage.
+fn once(findings: &mut Vec<Finding>) {
+    let mut seen = HashSet::new();
+    findings.retain(|finding| seen.insert(finding.message.clone()));
 }
 
 /// A session to be verified, and how it is listed.

@@ -28,6 +28,9 @@ use crate::{
 /// Permission bits that let someone else in.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
+/// The sticky bit: a directory such as `/tmp`, which others must go on writing to.
+const SHARED: u32 = 0o1000;
+
 /// How much of an encoded id a lock file is named after, so that it fits a file name.
 const LONGEST_LOCK: usize = 200;
 
@@ -194,8 +197,16 @@ fn make_dir(path: &Path) -> io::Result<()> {
 
 /// Whoever may write to a directory may put another database in place of ours.
 fn check_dir(path: &Path) -> Result<(), Fault> {
-    if fs::metadata(path)?.mode() & WRITABLE_BY_OTHERS == 0 {
+    let mode = fs::metadata(path)?.mode();
+    if mode & WRITABLE_BY_OTHERS == 0 {
         return Ok(());
+    }
+    if mode & SHARED != 0 {
+        return Err(Fault::Refused(format!(
+            "the directory {} is shared by everyone on this machine; keep the database in a \
+             directory of your own",
+            path.display()
+        )));
     }
     Err(Fault::Refused(format!(
         "others than its owner may write to the directory {}; run `chmod go-w` on it, or use \

@@ -40,7 +40,9 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(kind: FindingKind, severity: Severity, message: impl Into<String>) -> Self {
+    /// A finding of which only this is known: no place, nothing lost, and no events around it.
+    #[must_use]
+    pub fn new(kind: FindingKind, severity: Severity, message: impl Into<String>) -> Self {
         Self {
             kind,
             severity,

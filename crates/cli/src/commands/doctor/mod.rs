@@ -51,10 +51,12 @@ pub(crate) async fn run(args: DoctorArgs, context: &Context) -> Result<(), Failu
             report.add(Finding::note("store", message, "name a directory to keep sessions in"));
         }
         Ok(Spec::Directory(root)) => {
-            let is_there = root.exists();
+            let ours = root.is_dir() && place::is_ours(&root);
             report.add(place::directory(&root, &settings));
-            examine(&mut report, &root, is_there);
-            if is_there {
+            if ours || !root.exists() {
+                examine(&mut report, &root, ours);
+            }
+            if ours {
                 report.extend(tree::look(&root));
             }
         }

@@ -13,6 +13,12 @@ use crate::{commands::ls::human_size, config::Settings};
 /// Permission bits that let others in.
 const OTHERS: u32 = 0o077;
 
+/// Permission bits that let others write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// The sticky bit: a directory such as `/tmp`, which others must go on writing to.
+const SHARED: u32 = 0o1000;
+
 /// Below this much room a store is about to stop.
 const TOO_LITTLE: u64 = 100_000_000;
 
@@ -35,13 +41,73 @@ pub(super) fn directory(root: &Path, settings: &Settings) -> Finding {
             let message = format!("{shown} cannot be looked at: {error}");
             return Finding::todo("store", message, "see who may get at the directories above it");
         }
+        Ok(metadata) if !metadata.is_dir() => {
+            let message = format!("{shown} is not a directory");
+            let advice = "name a directory for the sessions, or `sqlite:FILE` for a database";
+            return Finding::todo("store", message, advice);
+        }
         Ok(metadata) => metadata,
     };
+    if !is_ours(root) {
+        let message = format!("{shown} holds other things, and no sessions");
+        return Finding::todo("store", message, "name a directory of sessions, or an empty one");
+    }
     owned_alone(&metadata, root, &format!("{shown}, a directory of logs"))
+}
+
+/// How many directories are looked into for a session, at each level.
+const LOOKED_INTO: usize = 256;
+
+/// Whether a directory holds sessions, or nothing at all. Of any other place, the permissions are
+/// nothing that we have a say in. One that cannot be read may hold some.
+pub(super) fn is_ours(root: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(root) else { return true };
+    let mut below = fs::read_dir(root).into_iter().flatten().flatten().take(LOOKED_INTO);
+    entries.next().is_none() || below.any(|entry| is_project(&entry.path()))
+}
+
+/// Whether this is where sessions of one directory are, or the trash.
+fn is_project(dir: &Path) -> bool {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    if (name.starts_with("--") && name.ends_with("--")) || name.starts_with(".turnkeep-") {
+        return true;
+    }
+    let sessions = fs::read_dir(dir).into_iter().flatten().flatten().take(LOOKED_INTO);
+    let mut logs = sessions.map(|session| session.path()).filter(|session| session.is_dir());
+    logs.any(|session| {
+        let mut names = fs::read_dir(session).into_iter().flatten().flatten();
+        names.any(|file| file.file_name().to_string_lossy().starts_with("session.jsonl"))
+    })
+}
+
+/// What is wrong with the directory of a database: whoever may write to it can put another file in
+/// place of the database, so that the store refuses it.
+fn shared_directory(file: &Path) -> Option<Finding> {
+    let file = absolute(file).ok()?;
+    let dir = file.parent()?;
+    let mode = fs::metadata(dir).ok()?.mode() & 0o7777;
+    if mode & WRITABLE_BY_OTHERS == 0 {
+        return None;
+    }
+    let place = dir.display();
+    let message = format!(
+        "{}, a SQLite database, would be in a directory that others may write to (mode {mode:04o})",
+        file.display()
+    );
+    Some(if mode & SHARED != 0 {
+        let advice = "keep the database in a directory of your own";
+        Finding::todo("store", message, advice)
+    } else {
+        let advice = format!("run `chmod go-w {place}`, or keep it in a directory of your own");
+        Finding::todo("store", message, advice)
+    })
 }
 
 /// The file of a database.
 pub(super) fn database(file: &Path) -> Finding {
+    if let Some(finding) = shared_directory(file) {
+        return finding;
+    }
     let shown = shown(file);
     match fs::metadata(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -68,7 +134,7 @@ fn owned_alone(metadata: &fs::Metadata, path: &Path, message: &str) -> Finding {
         return Finding::todo(
             "store",
             message,
-            format!("run this as its owner, or `chown -R` {path}"),
+            format!("run this as its owner, or `chown -R {me} {path}`"),
         );
     }
     let mode = metadata.mode() & 0o7777;

@@ -4,7 +4,11 @@ use serde_json::json;
 
 use super::settings;
 use crate::{
-    config::Settings, context::Context, failure::Failure, output::Output, transcript::printable,
+    config::Settings,
+    context::Context,
+    failure::Failure,
+    output::{Output, with_store},
+    transcript::printable,
 };
 
 /// How much a finding matters.
@@ -86,8 +90,8 @@ impl Report {
                 json!({
                     "check": finding.check,
                     "status": finding.status.as_str(),
-                    "message": finding.message,
-                    "advice": finding.advice,
+                    "message": with_store(&finding.message),
+                    "advice": finding.advice.as_deref().map(with_store),
                 })
             });
             let report = json!({
@@ -105,11 +109,13 @@ impl Report {
                     out.line(&one_line(&format!("{:18}→ {advice}", "")))?;
                 }
             }
-            out.line(&match needed {
-                0 => "nothing needs doing".to_owned(),
+            out.line(&with_store(&match needed {
+                0 => "nothing needs doing, as far as first lines tell; `turnkeep verify --all` reads \
+                      everything"
+                    .to_owned(),
                 1 => "1 thing needs doing".to_owned(),
                 more => format!("{more} things need doing"),
-            })?;
+            }))?;
         }
         out.flush()?;
         if needed == 0 { Ok(()) } else { Err(Failure::told(1)) }
@@ -117,5 +123,5 @@ impl Report {
 }
 
 fn one_line(text: &str) -> String {
-    printable(text).replace('\n', "␊")
+    printable(&with_store(text)).replace('\n', "␊")
 }

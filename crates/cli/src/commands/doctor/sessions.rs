@@ -6,7 +6,7 @@ use turnkeep_store::{Cancel, ListQuery, SessionEntry, SessionState, SessionStore
 use super::report::Finding;
 use crate::{
     commands::ls::human_size,
-    output::{argument, named},
+    output::{argument, counted, named},
 };
 
 /// How many sessions of a state are named.
@@ -32,8 +32,9 @@ pub(super) async fn look(store: &dyn SessionStore) -> Vec<Finding> {
     let mut findings = vec![Finding::ok(
         "sessions",
         format!(
-            "{} ok, {} damaged, {} newer, {} foreign, by their first lines; \
+            "{}: {} ok, {} damaged, {} newer, {} foreign, by their first lines; \
              `turnkeep verify --all` reads the rest",
+            counted(list.entries.len() as u64, "session", "sessions"),
             well.len(),
             damaged.len(),
             newer.len(),
@@ -73,7 +74,12 @@ fn named_some(
 ) -> Vec<Finding> {
     let some = entries.iter().take(NAMED).map(|entry| {
         let reason = entry.reason.as_deref().unwrap_or("it cannot be read");
-        finding(entry, format!("{}: {reason}", named(&entry.id)))
+        // Most reasons begin with the session.
+        let told = match reason.strip_prefix("session ") {
+            Some(rest) if rest.starts_with(&named(&entry.id)) => rest.to_owned(),
+            _ => format!("{}: {reason}", named(&entry.id)),
+        };
+        finding(entry, told)
     });
     let mut findings: Vec<_> = some.collect();
     if let (Some(more), Some(last)) = (entries.len().checked_sub(NAMED), findings.last_mut())
@@ -92,7 +98,7 @@ fn ahead(entries: &[&SessionEntry]) -> Option<Finding> {
     };
     let count = entries.iter().filter(ahead).count();
     (count > 0).then(|| {
-        let message = format!("{count} logs changed later than now");
+        let message = format!("{} changed later than now", counted(count as u64, "log", "logs"));
         Finding::note(
             "clock",
             message,
@@ -109,8 +115,8 @@ async fn trash(store: &dyn SessionStore) -> Finding {
             Finding::ok(
                 "trash",
                 format!(
-                    "{} deleted sessions ({}); `turnkeep trash` lists them",
-                    trashed.len(),
+                    "{} ({}); `turnkeep trash` lists what is there",
+                    counted(trashed.len() as u64, "deleted session", "deleted sessions"),
                     human_size(bytes)
                 ),
             )

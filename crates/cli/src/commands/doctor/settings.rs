@@ -21,7 +21,13 @@ pub(super) fn configuration(settings: &Settings, file: Option<&Path>) -> Finding
         None => "there is no configuration file".to_owned(),
     };
     let set = shown(settings);
-    let set: Vec<_> = set.iter().filter(|(_, value)| !value.is_null()).collect();
+    let set = set.iter().flat_map(|(key, value)| match value {
+        Value::Object(members) => {
+            members.iter().map(|(member, value)| (format!("{key}.{member}"), value)).collect()
+        }
+        value => vec![(key.clone(), value)],
+    });
+    let set: Vec<_> = set.filter(|(_, value)| !value.is_null()).collect();
     if set.is_empty() {
         return Finding::ok("config", format!("{read}; nothing is set"));
     }

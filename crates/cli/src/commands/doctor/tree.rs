@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::{probe::PREFIX, report::Finding};
+use crate::output::counted;
 
 /// Where deleted sessions wait.
 const TRASH: &str = ".turnkeep-trash";
@@ -95,9 +96,9 @@ impl Found {
 
     fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::from_iter(self.encoding());
-        let mut some = |paths: &[PathBuf], what: &str, advice: &str, needed: bool| {
+        let mut some = |paths: &[PathBuf], one: &str, more: &str, advice: &str, needed: bool| {
             let Some(shown) = shown(paths) else { return };
-            let message = format!("{} {what}: {shown}", paths.len());
+            let message = format!("{}: {shown}", counted(paths.len() as u64, one, more));
             findings.push(if needed {
                 Finding::todo("files", message, advice)
             } else {
@@ -106,30 +107,35 @@ impl Found {
         };
         some(
             &self.unread,
+            "directory that cannot be read",
             "directories that cannot be read",
             "sessions in there cannot be found; see their permissions",
             true,
         );
         some(
             &self.temporary,
+            "stale temporary file, of a writer that was ended",
             "stale temporary files, of writers that were ended",
             "remove them; no session needs them",
             true,
         );
         some(
             &self.cuts,
+            "copy of what a repair cut off a log",
             "copies of what a repair cut off a log",
             "look into them, and remove what you do not miss",
             false,
         );
         some(
             &self.empty,
+            "directory without a log, of a session that was never stored",
             "directories without a log, of sessions that were never stored",
             "nobody minds them; `rmdir` them once their lock file is gone",
             false,
         );
         some(
             &self.stray,
+            "file that belongs to no session",
             "files that belong to no session",
             "move them out: other programs may take them for logs",
             false,
@@ -140,8 +146,14 @@ impl Found {
     fn encoding(&self) -> Option<Finding> {
         match (self.zstd, self.plain) {
             (0, 0) => None,
-            (zstd, 0) => Some(Finding::ok("encoding", format!("zstd, in all {zstd} logs"))),
-            (0, plain) => Some(Finding::ok("encoding", format!("none, in all {plain} logs"))),
+            (zstd, 0) => Some(Finding::ok(
+                "encoding",
+                format!("zstd, in {}", counted(zstd as u64, "log", "logs")),
+            )),
+            (0, plain) => Some(Finding::ok(
+                "encoding",
+                format!("none, in {}", counted(plain as u64, "log", "logs")),
+            )),
             (zstd, plain) => Some(Finding::todo(
                 "encoding",
                 format!("{zstd} logs are zstd and {plain} are not; DSH refuses such a root"),
