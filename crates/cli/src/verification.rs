@@ -134,6 +134,11 @@ fn next_step(found: &Verification, finding: &Finding) -> String {
         Kind::TornTail | Kind::ZeroedTail | Kind::UncommittedTail if found.writer_active => {
             format!("someone is writing, and this may be their append; {program} verify {id} again")
         }
+        Kind::TornTail | Kind::ZeroedTail | Kind::UncommittedTail
+            if found.findings.iter().any(|finding| finding.kind == Kind::Fork) =>
+        {
+            "it may be the other writer's; the next append cuts it off".to_owned()
+        }
         Kind::TornTail | Kind::ZeroedTail | Kind::UncommittedTail => format!(
             "an append that was interrupted leaves this, and then nothing that was acknowledged is \
              lost; a file that was cut or copied in part looks the same. The next append cuts it \
