@@ -51,10 +51,13 @@ pub fn fuzz<T: Debug, S: Strategy<Value = T>>(
 ) {
     let _alone = alone();
     let inputs = inputs();
-    let seconds = setting(SECONDS).unwrap_or(6);
+    let asked = setting(SECONDS);
+    let seconds = asked.unwrap_or(6);
     let repeated = setting(SEED);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let mut seed = repeated.unwrap_or_else(|| u64::try_from(since.as_micros()).unwrap());
+    // New inputs are for who asks for a run of some length; a change is not held up by chance.
+    let fresh = || u64::try_from(since.as_micros()).unwrap();
+    let mut seed = repeated.unwrap_or_else(|| if asked.is_some() { fresh() } else { 0 });
     let until = Instant::now() + Duration::from_secs(seconds);
     let tally: [Cell<u32>; 3] = Default::default();
     loop {
