@@ -2,8 +2,7 @@
 
 use std::{io, path::Path, sync::Arc};
 
-use async_trait::async_trait;
-use turnkeep_log::{Event, SessionHeader, SessionId};
+use turnkeep_log::{SessionHeader, SessionId};
 
 use super::{
     JsonlOptions,
@@ -25,15 +24,11 @@ use super::{
 };
 use crate::{
     error::{
-        AlreadyOwned, CloseError, CreateError, DeleteError, FlushError, FlushStoreError, ListError,
-        NotFound, OpenError, PublishError, RestoreError, SalvageError, StatError, StoreError,
-        TrashError, VerifyError,
+        AlreadyOwned, DeleteError, ListError, NotFound, OpenError, RestoreError, SalvageError,
+        StoreError, TrashError,
     },
-    recover::{Branch, Feed, Salvage},
-    seam::{
-        Access, Cancel, EventRange, ListQuery, Routed, SessionHandle, SessionList, SessionStat,
-        SessionStore,
-    },
+    recover::{Branch, Feed},
+    seam::{Cancel, EventRange, ListQuery, SessionList, SessionStat},
     shell::{self, Core, Inspect, TakenUp},
     trash::{Deleted, Emptied, Emptying, Trashed},
     verify::{Progress, Verification},
@@ -91,101 +86,7 @@ impl JsonlStore {
     }
 }
 
-#[async_trait]
-impl SessionStore for JsonlStore {
-    async fn create(
-        &self,
-        header: SessionHeader,
-        cancel: &Cancel,
-    ) -> Result<Box<dyn SessionHandle>, CreateError> {
-        shell::create(&self.shared, header, cancel).await
-    }
-
-    async fn open(
-        &self,
-        id: &SessionId,
-        access: Access,
-        cancel: &Cancel,
-    ) -> Result<Box<dyn SessionHandle>, OpenError> {
-        shell::open(&self.shared, id, access, cancel).await
-    }
-
-    async fn stat(
-        &self,
-        id: &SessionId,
-        cancel: &Cancel,
-    ) -> Result<Option<SessionStat>, StatError> {
-        shell::stat(&self.shared, id, cancel).await
-    }
-
-    async fn list(&self, query: &ListQuery, cancel: &Cancel) -> Result<SessionList, ListError> {
-        shell::list(&self.shared, query, cancel).await
-    }
-
-    async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
-        shell::flush(&self.shared, cancel).await
-    }
-
-    async fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError> {
-        shell::delete(&self.shared, id, cancel).await
-    }
-
-    async fn trash(&self, cancel: &Cancel) -> Result<Vec<Trashed>, TrashError> {
-        shell::trash(&self.shared, cancel).await
-    }
-
-    async fn restore(
-        &self,
-        id: &SessionId,
-        deleted_at: Option<i64>,
-        cancel: &Cancel,
-    ) -> Result<Deleted, RestoreError> {
-        shell::restore(&self.shared, id, deleted_at, cancel).await
-    }
-
-    async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
-        shell::empty_trash(&self.shared, which, cancel).await
-    }
-
-    async fn publish(&self, id: &SessionId, event: Event) -> Result<Routed, PublishError> {
-        shell::publish(&self.shared, id, event).await
-    }
-
-    async fn flush_session(&self, id: &SessionId, cancel: &Cancel) -> Result<Routed, FlushError> {
-        shell::flush_session(&self.shared, id, cancel).await
-    }
-
-    async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
-        shell::dispose(&self.shared, id).await
-    }
-
-    fn owns(&self, id: &SessionId) -> bool {
-        self.shared.registry.owner(id).is_some()
-    }
-
-    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
-        shell::verify_storage(&self.shared, cancel).await
-    }
-
-    async fn verify(
-        &self,
-        id: &SessionId,
-        progress: &Progress,
-        cancel: &Cancel,
-    ) -> Result<Verification, VerifyError> {
-        shell::verify(&self.shared, id, progress, cancel).await
-    }
-
-    async fn salvage(
-        &self,
-        id: &SessionId,
-        branch: Option<Branch>,
-        progress: &Progress,
-        cancel: &Cancel,
-    ) -> Result<Salvage, SalvageError> {
-        shell::salvage(&self.shared, id, branch, progress, cancel).await
-    }
-}
+shell::session_store!(JsonlStore);
 
 /// A log that was checked, and its file, open to append.
 type CheckedLog = (Checked, Box<dyn File>);

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use turnkeep_log::{Event, Seq, SessionHeader, SessionId, Vocabulary};
+use turnkeep_log::{Seq, SessionHeader, SessionId, Vocabulary};
 
 use super::{
     disk::{Disk, Stored},
@@ -13,15 +12,11 @@ use super::{
 use crate::{
     LiveOptions,
     error::{
-        AlreadyExists, AlreadyOwned, CloseError, CreateError, DeleteError, FlushError,
-        FlushStoreError, ListError, NotFound, NotInTrash, OpenError, PublishError, RestoreError,
-        SalvageError, StatError, TrashError, VerifyError,
+        AlreadyExists, AlreadyOwned, DeleteError, ListError, NotFound, NotInTrash, OpenError,
+        RestoreError, SalvageError, TrashError,
     },
-    recover::{Branch, Feed, Salvage},
-    seam::{
-        Access, Cancel, EventRange, ListQuery, Routed, SessionHandle, SessionList, SessionStat,
-        SessionStore,
-    },
+    recover::{Branch, Feed},
+    seam::{Cancel, EventRange, ListQuery, SessionList, SessionStat},
     shell::{
         self, Core, Inspect, ReadLog, Registry, TakenUp,
         failure::{LogFailure, StoredLog},
@@ -70,101 +65,7 @@ impl MemoryStore {
     }
 }
 
-#[async_trait]
-impl SessionStore for MemoryStore {
-    async fn create(
-        &self,
-        header: SessionHeader,
-        cancel: &Cancel,
-    ) -> Result<Box<dyn SessionHandle>, CreateError> {
-        shell::create(&self.shared, header, cancel).await
-    }
-
-    async fn open(
-        &self,
-        id: &SessionId,
-        access: Access,
-        cancel: &Cancel,
-    ) -> Result<Box<dyn SessionHandle>, OpenError> {
-        shell::open(&self.shared, id, access, cancel).await
-    }
-
-    async fn stat(
-        &self,
-        id: &SessionId,
-        cancel: &Cancel,
-    ) -> Result<Option<SessionStat>, StatError> {
-        shell::stat(&self.shared, id, cancel).await
-    }
-
-    async fn list(&self, query: &ListQuery, cancel: &Cancel) -> Result<SessionList, ListError> {
-        shell::list(&self.shared, query, cancel).await
-    }
-
-    async fn flush(&self, cancel: &Cancel) -> Result<(), FlushStoreError> {
-        shell::flush(&self.shared, cancel).await
-    }
-
-    async fn delete(&self, id: &SessionId, cancel: &Cancel) -> Result<Deleted, DeleteError> {
-        shell::delete(&self.shared, id, cancel).await
-    }
-
-    async fn trash(&self, cancel: &Cancel) -> Result<Vec<Trashed>, TrashError> {
-        shell::trash(&self.shared, cancel).await
-    }
-
-    async fn restore(
-        &self,
-        id: &SessionId,
-        deleted_at: Option<i64>,
-        cancel: &Cancel,
-    ) -> Result<Deleted, RestoreError> {
-        shell::restore(&self.shared, id, deleted_at, cancel).await
-    }
-
-    async fn empty_trash(&self, which: Emptying, cancel: &Cancel) -> Result<Emptied, TrashError> {
-        shell::empty_trash(&self.shared, which, cancel).await
-    }
-
-    async fn publish(&self, id: &SessionId, event: Event) -> Result<Routed, PublishError> {
-        shell::publish(&self.shared, id, event).await
-    }
-
-    async fn flush_session(&self, id: &SessionId, cancel: &Cancel) -> Result<Routed, FlushError> {
-        shell::flush_session(&self.shared, id, cancel).await
-    }
-
-    async fn dispose(&self, id: &SessionId) -> Result<Routed, CloseError> {
-        shell::dispose(&self.shared, id).await
-    }
-
-    fn owns(&self, id: &SessionId) -> bool {
-        self.shared.registry.owner(id).is_some()
-    }
-
-    async fn verify_storage(&self, cancel: &Cancel) -> Result<Verification, VerifyError> {
-        shell::verify_storage(&self.shared, cancel).await
-    }
-
-    async fn verify(
-        &self,
-        id: &SessionId,
-        progress: &Progress,
-        cancel: &Cancel,
-    ) -> Result<Verification, VerifyError> {
-        shell::verify(&self.shared, id, progress, cancel).await
-    }
-
-    async fn salvage(
-        &self,
-        id: &SessionId,
-        branch: Option<Branch>,
-        progress: &Progress,
-        cancel: &Cancel,
-    ) -> Result<Salvage, SalvageError> {
-        shell::salvage(&self.shared, id, branch, progress, cancel).await
-    }
-}
+shell::session_store!(MemoryStore);
 
 impl Core for Shared {
     type Reader = MemoryReader;

@@ -12,6 +12,7 @@
 //! | `live` | events that are published by the session's id, and stored a moment later together |
 //! | `writing`, `handle`, `closed` | a session held open, and how that ended |
 //! | `store`, `route` | the operations of a store; those that reach a handle by its session's id |
+//! | `surface` | what a store is to its users |
 //! | `trash` | deleting sessions and undoing that |
 //! | `rounds` | syncs that are due, of many sessions at once |
 //! | `handle` | a session held open |
@@ -32,6 +33,7 @@ mod registry;
 mod rounds;
 mod route;
 mod store;
+mod surface;
 mod trash;
 mod writer;
 mod writing;
@@ -51,6 +53,7 @@ pub(crate) use self::{
     registry::{Registry, locked},
     route::{dispose, flush, flush_session, publish},
     store::{Core, TakenUp, check, create, list, open, stat},
+    surface::session_store,
     trash::{Trash, delete, deletion_time, empty_trash, restore, trash},
     writer::{Broken, Setback, WriteLog},
 };
