@@ -120,6 +120,19 @@ pub(crate) struct ServeArgs {
     /// A browser origin that may call besides our own; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
+    /// A file, readable for its owner only, whose first line is the password, or its argon2id hash
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// A PEM file with the certificate to serve HTTPS with
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// A PEM file with its private key
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// The network of a reverse proxy whose X-Forwarded-For is believed, such as 10.0.0.0/8; may be
+    /// repeated
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) trusted_proxy: Vec<String>,
 }
 
 /// Which sessions to list.

@@ -55,6 +55,24 @@ pub(crate) struct Settings {
     pub(crate) log_level: Option<String>,
     /// When an append is acknowledged: `append` or `flush`.
     pub(crate) durability: Option<String>,
+    /// A file whose first line is the password of this host, or its argon2id hash.
+    pub(crate) password_file: Option<PathBuf>,
+    /// The file of API tokens.
+    pub(crate) token_file: Option<PathBuf>,
+    /// The PEM file of the certificate.
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The PEM file of its key.
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Networks of reverse proxies that say where a request comes from.
+    pub(crate) trusted_proxy: Option<Vec<String>>,
+    /// The `.sqlite` file of the transcript cache.
+    pub(crate) transcript_cache_path: Option<PathBuf>,
+    /// How many bytes of events are kept for clients that come back.
+    pub(crate) replay_buffer_bytes: Option<usize>,
+    /// How many bytes of events may wait for one client.
+    pub(crate) client_queue_bytes: Option<usize>,
+    /// The directory of the images that logs refer to.
+    pub(crate) attachments: Option<PathBuf>,
 }
 
 /// The members of the table `reconcile`.
@@ -75,7 +93,7 @@ pub(crate) struct ReconcileSettings {
 pub(crate) const SCAN_LIMIT: RangeInclusive<usize> = 10..=200;
 
 /// The keys of [`Settings`], in its order. A dot stands between a table and a member of it.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 29] = [
     "store",
     "compression",
     "max_frame_bytes",
@@ -96,6 +114,15 @@ const KEYS: [&str; 20] = [
     "log_format",
     "log_level",
     "durability",
+    "password_file",
+    "token_file",
+    "tls_cert",
+    "tls_key",
+    "trusted_proxy",
+    "transcript_cache_path",
+    "replay_buffer_bytes",
+    "client_queue_bytes",
+    "attachments",
 ];
 
 impl Settings {
@@ -185,13 +212,15 @@ impl Settings {
                 | "reconcile.page_records"
                 | "reconcile.page_bytes"
                 | "reconcile.total_pages"
-                | "reconcile.total_bytes" => {
+                | "reconcile.total_bytes"
+                | "replay_buffer_bytes"
+                | "client_queue_bytes" => {
                     let number = value.trim().parse::<i64>().map_err(|_| {
                         Failure::usage(format!("{name} must be a whole number, not `{value}`"))
                     })?;
                     toml::Value::Integer(number)
                 }
-                "vocabulary" | "allow_origin" => {
+                "vocabulary" | "allow_origin" | "trusted_proxy" => {
                     let items = value.split(',').map(str::trim).filter(|item| !item.is_empty());
                     toml::Value::Array(items.map(Into::into).collect())
                 }
@@ -246,6 +275,15 @@ impl Settings {
             log_format: over.log_format.or(self.log_format),
             log_level: over.log_level.or(self.log_level),
             durability: over.durability.or(self.durability),
+            password_file: over.password_file.or(self.password_file),
+            token_file: over.token_file.or(self.token_file),
+            tls_cert: over.tls_cert.or(self.tls_cert),
+            tls_key: over.tls_key.or(self.tls_key),
+            trusted_proxy: over.trusted_proxy.or(self.trusted_proxy),
+            transcript_cache_path: over.transcript_cache_path.or(self.transcript_cache_path),
+            replay_buffer_bytes: over.replay_buffer_bytes.or(self.replay_buffer_bytes),
+            client_queue_bytes: over.client_queue_bytes.or(self.client_queue_bytes),
+            attachments: over.attachments.or(self.attachments),
         }
     }
 }
@@ -405,7 +443,10 @@ mod tests {
                    cold_blank_probe_max_events=1\ncold_blank_probe_max_bytes=1\ncontinuation_key_file='a'\n\
                    reconcile.page_records=1\nreconcile.page_bytes=1\n\
                    reconcile.total_pages=1\nreconcile.total_bytes=1\n\
-                   log_format='a'\nlog_level='a'\ndurability='a'\n";
+                   log_format='a'\nlog_level='a'\ndurability='a'\n\
+                   password_file='a'\ntoken_file='a'\ntls_cert='a'\ntls_key='a'\n\
+                   trusted_proxy=[]\ntranscript_cache_path='a'\nreplay_buffer_bytes=1\n\
+                   client_queue_bytes=1\nattachments='a'\n";
         assert!(Settings::from_toml(all).is_ok());
         assert_eq!(all.lines().count(), KEYS.len());
     }

@@ -87,6 +87,7 @@ mod upstream;
 pub use driver::TurnPageRequest;
 pub use failure::Failure;
 pub use host::Host;
-pub use options::{HostError, HostOptions};
+pub use ipnet::IpNet;
+pub use options::{AuthOptions, HostError, HostOptions, TlsOptions};
 pub use turnkeep_turns::reconcile::{Budgets, KeyRing, KeyRingError};
 pub use upstream::{UpstreamAddressError, UpstreamHealth, UpstreamOptions, check_upstream};

@@ -2,10 +2,12 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
+use ipnet::IpNet;
 use thiserror::Error;
 use turnkeep_store::{SessionStore, cold::BlankGates};
 use turnkeep_turns::{
@@ -50,9 +52,45 @@ pub struct HostOptions {
     pub compress: bool,
     /// How many bytes of events to keep folded, so that they need not be read again.
     pub fold_cache_bytes: u64,
+    /// Who may use the host.
+    pub auth: AuthOptions,
+    /// The certificate and key to serve HTTPS with; plain HTTP without.
+    pub tls: Option<TlsOptions>,
+    /// How many bytes of events are kept for clients that come back.
+    pub replay_buffer_bytes: usize,
+    /// How many bytes of events may wait for one client before it is dropped as too slow.
+    pub client_queue_bytes: usize,
+    /// The database of the transcript cache, a `.sqlite` file; `None` turns the cache off.
+    pub transcript_cache: Option<PathBuf>,
+    /// The directory of the images that logs refer to.
+    pub attachments: Option<PathBuf>,
     /// Which stored sessions are small enough to be read for the session list, which says then
     /// whether they are blank and when a person last wrote in them.
     pub listing_probe: BlankGates,
+}
+
+/// Who may use a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AuthOptions {
+    /// A file whose first line is the password, or its argon2id hash.
+    pub password_file: Option<PathBuf>,
+    /// The file that API tokens are kept in.
+    pub token_file: Option<PathBuf>,
+    /// Whether only requests with a token or a password's cookie are let in although there is no
+    /// password: a token file was named on purpose.
+    pub tokens_required: bool,
+    /// The networks of reverse proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+/// What HTTPS is served with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// A PEM file: the certificate, then those that vouch for it.
+    pub certificate: PathBuf,
+    /// A PEM file: its private key.
+    pub key: PathBuf,
 }
 
 impl Default for HostOptions {
@@ -70,6 +108,12 @@ impl Default for HostOptions {
             page_deadline: Duration::from_secs(45),
             compress: true,
             fold_cache_bytes: 256 << 20,
+            auth: AuthOptions::default(),
+            tls: None,
+            replay_buffer_bytes: 32 << 20,
+            client_queue_bytes: 8 << 20,
+            transcript_cache: None,
+            attachments: None,
             listing_probe: BlankGates::default(),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::{
     fs,
-    net::{SocketAddr, ToSocketAddrs as _},
+    net::{IpAddr, SocketAddr, ToSocketAddrs as _},
     path::Path,
     sync::Arc,
 };
 
 use tokio::net::TcpListener;
-use turnkeep_host::{Host, HostError, HostOptions, KeyRing, UpstreamOptions};
+use turnkeep_host::{Host, HostError, HostOptions, IpNet, KeyRing, TlsOptions, UpstreamOptions};
 use turnkeep_store::{Cancel, SessionStore};
 
 use crate::{
@@ -23,6 +23,10 @@ pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failur
     settings.upstream = args.upstream.or(settings.upstream);
     settings.continuation_key_file = args.continuation_key_file.or(settings.continuation_key_file);
     settings.allow_origin.get_or_insert_default().extend(args.allow_origin);
+    settings.password_file = args.password_file.or(settings.password_file);
+    settings.tls_cert = args.tls_cert.or(settings.tls_cert);
+    settings.tls_key = args.tls_key.or(settings.tls_key);
+    settings.trusted_proxy.get_or_insert_default().extend(args.trusted_proxy);
     let store = store::open(&settings)?;
     let host = listening(Arc::clone(&store), &settings)?;
     let listener = host.bind().await?;
@@ -68,10 +72,41 @@ fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOpti
     ] {
         *target = value.unwrap_or(*target);
     }
+    for (target, value) in [
+        (&mut options.replay_buffer_bytes, settings.replay_buffer_bytes),
+        (&mut options.client_queue_bytes, settings.client_queue_bytes),
+    ] {
+        *target = value.unwrap_or(*target);
+    }
+    options.transcript_cache.clone_from(&settings.transcript_cache_path);
+    options.attachments.clone_from(&settings.attachments);
+    options.auth.password_file.clone_from(&settings.password_file);
+    options.auth.token_file.clone_from(&settings.token_file);
+    options.auth.tokens_required = settings.token_file.is_some();
+    options.auth.trusted_proxies = networks(settings)?;
+    options.tls = match (&settings.tls_cert, &settings.tls_key) {
+        (Some(certificate), Some(key)) => {
+            Some(TlsOptions { certificate: certificate.clone(), key: key.clone() })
+        }
+        (None, None) => None,
+        _ => return Err(Failure::usage("tls_cert and tls_key go together; set both or neither")),
+    };
     let probe = &mut options.listing_probe;
     probe.max_events = settings.cold_blank_probe_max_events.unwrap_or(probe.max_events);
     probe.max_bytes = settings.cold_blank_probe_max_bytes.unwrap_or(probe.max_bytes);
     Ok(options)
+}
+
+/// The networks of trusted reverse proxies. A single address is a network of one.
+fn networks(settings: &Settings) -> Result<Vec<IpNet>, Failure> {
+    let named = settings.trusted_proxy.iter().flatten();
+    let parsed = named.map(|name| {
+        let address = name.parse::<IpAddr>().map(IpNet::from);
+        address.or_else(|_| name.parse::<IpNet>()).map_err(|_| {
+            Failure::usage(format!("`{name}` is no network; one is 10.0.0.0/8, or an address"))
+        })
+    });
+    parsed.collect()
 }
 
 /// The keys that continuations are signed with.

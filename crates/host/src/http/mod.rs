@@ -5,19 +5,28 @@
 //! headers, compression, one log line. A panic in a handler is a bug of ours and becomes a 500
 //! with nothing in it.
 
+mod auth;
 mod changes;
 mod conditional;
+mod events;
+mod export;
 pub(crate) mod guard;
 mod headers;
 mod log;
 mod message;
+mod metrics;
+mod openapi;
 mod percent;
 mod pieces;
+mod proxy;
 mod query;
 mod reader;
 mod reconcile;
 mod route;
+mod session_events;
 mod sessions;
+mod socket;
+mod transcript_cache;
 mod turn_page;
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
@@ -54,16 +63,15 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
 }
 
 async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Body> {
-    let (parts, _body) = request.into_parts();
-    let mut log = RequestLog::start(&parts.method);
+    let mut log = RequestLog::start(request.method());
     let asked = Asked {
-        method: parts.method,
-        headers: parts.headers,
-        query: Query::parse(parts.uri.query()),
+        method: request.method().clone(),
+        headers: request.headers().clone(),
+        query: Query::parse(request.uri().query()),
     };
-    let caller = host.guard().admit(&parts.uri, &asked.headers);
+    let caller = host.guard().admit(request.uri(), &asked.headers);
     let handled = match &caller {
-        Ok(_) => handle(&host, parts.uri.path(), &asked, &mut log).await,
+        Ok(_) => handle(&host, &asked, request, &mut log).await,
         Err(refusal) => Err(Failure::of_kind(refusal.kind())),
     };
     let mut response = handled.unwrap_or_else(|failure| {
@@ -89,25 +97,27 @@ pub(crate) struct Asked {
 /// happened is on standard error by then.
 async fn handle(
     host: &Arc<Host>,
-    path: &str,
     asked: &Asked,
+    request: Request,
     log: &mut RequestLog,
 ) -> Result<Response<Body>, Failure> {
-    let handled = AssertUnwindSafe(dispatch(host, path, asked, log)).catch_unwind().await;
+    let handled = AssertUnwindSafe(dispatch(host, asked, request, log)).catch_unwind().await;
     handled.unwrap_or_else(|_panic| {
         log.panicked();
         Err(Failure::internal())
     })
 }
 
+/// `request` is the request that `asked` was read from, for the handlers that read its body or take
+/// over its connection.
 async fn dispatch(
     host: &Arc<Host>,
-    path: &str,
     asked: &Asked,
+    request: Request,
     log: &mut RequestLog,
 ) -> Result<Response<Body>, Failure> {
-    let route =
-        Route::parse(path).map_err(|MalformedPath| Failure::bad_request("malformed path"))?;
+    let route = Route::parse(request.uri().path())
+        .map_err(|MalformedPath| Failure::bad_request("malformed path"))?;
     log.route(&route);
     if asked.method == Method::OPTIONS {
         return Ok(headers::preflight(&asked.headers));
@@ -115,12 +125,17 @@ async fn dispatch(
     let reads = asked.method == Method::GET || asked.method == Method::HEAD;
     match route {
         // Under `/api` another method is another resource: the upstream's, if anyone's.
-        Route::TurnPage(_) | Route::Reconcile(_) | Route::Changes(_) | Route::Message { .. }
+        Route::TurnPage(_)
+        | Route::Reconcile(_)
+        | Route::Changes(_)
+        | Route::Message { .. }
+        | Route::Messages(_)
+        | Route::Events(_)
             if !reads =>
         {
-            return Err(host.no_such_api());
+            return proxy::forward(host, asked, request, log).await;
         }
-        Route::Api => {}
+        Route::Api | Route::Auth(_) | Route::TranscriptCache(_) => {}
         _ if !reads => return Ok(method_not_allowed()),
         _ => {}
     }
@@ -135,7 +150,19 @@ async fn dispatch(
         Route::Message { session, message } => {
             message::answer(host, &session, &message, asked, log).await
         }
-        Route::Api => Err(host.no_such_api()),
+        Route::Messages(id) => proxy::messages(host, &id, asked, request, log).await,
+        Route::Events(channel) => events::stream(host, channel, asked, log).await,
+        Route::EventSocket(channel) => socket::open(host, channel, asked, request, log).await,
+        Route::SessionEvents(id) => session_events::read(host, &id, asked, log).await,
+        Route::SessionEventStream(id) => session_events::follow(host, &id, asked, log).await,
+        Route::TranscriptCache(name) => {
+            transcript_cache::answer(host, &name, asked, request, log).await
+        }
+        Route::Export => export::answer(host, asked, log).await,
+        Route::Auth(name) => auth::answer(host, &name, asked, request, log).await,
+        Route::Metrics => metrics::answer(host).await,
+        Route::OpenApi => openapi::answer(asked),
+        Route::Api => proxy::forward(host, asked, request, log).await,
     }
 }
 

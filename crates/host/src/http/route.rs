@@ -29,8 +29,37 @@ pub(crate) enum Route {
         /// The message.
         message: String,
     },
+    /// `/api/session/:id/message`: the upstream's own list of messages.
+    Messages(String),
+    /// `/api/global/event` or `/api/event`: events over SSE.
+    Events(Channel),
+    /// `/api/global/event/ws` or `/api/event/ws`: the same over a WebSocket.
+    EventSocket(Channel),
+    /// `/api/turnkeep/sessions/:id/events`
+    SessionEvents(String),
+    /// `/api/turnkeep/sessions/:id/events/stream`
+    SessionEventStream(String),
+    /// `/api/openchamber/transcript-cache/:name`, the name in lower case.
+    TranscriptCache(String),
+    /// `/api/session.export`
+    Export,
+    /// `/auth/:name`, the name in lower case.
+    Auth(String),
+    /// `/metrics`
+    Metrics,
+    /// `/openapi.json`
+    OpenApi,
     /// Any other path under `/api`.
     Api,
+}
+
+/// Which events a stream carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// Those of all directories.
+    Global,
+    /// Those of one directory.
+    Directory,
 }
 
 /// A segment of the path holds an escape that is not whole, or is not UTF-8.
@@ -67,6 +96,26 @@ impl Route {
             {
                 Self::Message { session: id_at(2)?, message: id_at(4)? }
             }
+            ["api", "session", session, "message"] if !session.is_empty() => {
+                Self::Messages(id_at(2)?)
+            }
+            ["api", "global", "event"] => Self::Events(Channel::Global),
+            ["api", "event"] => Self::Events(Channel::Directory),
+            ["api", "global", "event", "ws"] => Self::EventSocket(Channel::Global),
+            ["api", "event", "ws"] => Self::EventSocket(Channel::Directory),
+            ["api", "turnkeep", "sessions", raw, "events"] if !raw.is_empty() => {
+                Self::SessionEvents(id_at(3)?)
+            }
+            ["api", "turnkeep", "sessions", raw, "events", "stream"] if !raw.is_empty() => {
+                Self::SessionEventStream(id_at(3)?)
+            }
+            ["api", "openchamber", "transcript-cache", name] => {
+                Self::TranscriptCache((*name).to_owned())
+            }
+            ["api", "session.export"] => Self::Export,
+            ["auth", name] => Self::Auth((*name).to_owned()),
+            ["metrics"] => Self::Metrics,
+            ["openapi.json"] => Self::OpenApi,
             ["api", ..] => Self::Api,
             _ => Self::Asset(below_root.to_owned()),
         })
@@ -83,6 +132,16 @@ impl Route {
             Self::Reconcile(_) => "reconcile",
             Self::Changes(_) => "changes",
             Self::Message { .. } => "message",
+            Self::Messages(_) => "messages",
+            Self::Events(_) => "events",
+            Self::EventSocket(_) => "event_socket",
+            Self::SessionEvents(_) => "session_events",
+            Self::SessionEventStream(_) => "session_event_stream",
+            Self::TranscriptCache(_) => "transcript_cache",
+            Self::Export => "export",
+            Self::Auth(_) => "auth",
+            Self::Metrics => "metrics",
+            Self::OpenApi => "openapi",
             Self::Api => "api",
         }
     }

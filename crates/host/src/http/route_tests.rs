@@ -1,4 +1,4 @@
-use super::{MalformedPath, Route};
+use super::{Channel, MalformedPath, Route};
 
 fn turn_page(id: &str) -> Route {
     Route::TurnPage(id.to_owned())
@@ -35,10 +35,11 @@ fn finds_messages() {
         assert_eq!(Route::parse(malformed), Err(MalformedPath), "{malformed}");
     }
     for other in
-        ["/api/session/s/message/", "/api/session//message/m", "/api/session/s/message/m/part/p"]
+        ["/api/session//message/", "/api/session//message/m", "/api/session/s/message/m/part/p"]
     {
         assert_eq!(Route::parse(other), Ok(Route::Api), "{other}");
     }
+    assert_eq!(Route::parse("/api/session/s/message/"), Ok(Route::Messages("s".to_owned())));
 }
 
 #[test]
@@ -55,7 +56,11 @@ fn tells_the_rest_apart() {
     assert_eq!(Route::parse("/health"), Ok(Route::Health));
     assert_eq!(Route::parse("/api/turnkeep/sessions"), Ok(Route::Sessions));
     assert_eq!(Route::parse("/api"), Ok(Route::Api));
-    assert_eq!(Route::parse("/api/session/ses_1/message"), Ok(Route::Api));
+    assert_eq!(Route::parse("/api/session.export"), Ok(Route::Export));
+    assert_eq!(Route::parse("/api/Event"), Ok(Route::Events(Channel::Directory)));
+    assert_eq!(Route::parse("/api/global/event/"), Ok(Route::Events(Channel::Global)));
+    assert_eq!(Route::parse("/api/event/ws"), Ok(Route::EventSocket(Channel::Directory)));
+    assert_eq!(Route::parse("/auth/Login"), Ok(Route::Auth("login".to_owned())));
     assert_eq!(Route::parse("/apiary"), Ok(Route::Asset("apiary".to_owned())));
 }
 

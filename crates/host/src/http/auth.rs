@@ -1,0 +1,24 @@
+//! Logging in and out.
+
+use std::sync::Arc;
+
+use axum::{body::Body, extract::Request, http::Response};
+
+use super::{Asked, log::RequestLog};
+use crate::{failure::Failure, host::Host};
+
+#[expect(clippy::unused_async, reason = "will wait")]
+pub(super) async fn answer(
+    host: &Arc<Host>,
+    name: &str,
+    asked: &Asked,
+    request: Request,
+    log: &mut RequestLog,
+) -> Result<Response<Body>, Failure> {
+    let _ = host;
+    let _ = name;
+    let _ = asked;
+    let _ = request;
+    let _ = log;
+    Err(Failure::of_kind("no_route"))
+}

@@ -1,0 +1,24 @@
+//! Events over web sockets.
+
+use std::sync::Arc;
+
+use axum::{body::Body, extract::Request, http::Response};
+
+use super::{Asked, log::RequestLog, route::Channel};
+use crate::{failure::Failure, host::Host};
+
+#[expect(clippy::unused_async, reason = "will wait")]
+pub(super) async fn open(
+    host: &Arc<Host>,
+    channel: Channel,
+    asked: &Asked,
+    request: Request,
+    log: &mut RequestLog,
+) -> Result<Response<Body>, Failure> {
+    let _ = host;
+    let _ = channel;
+    let _ = asked;
+    let _ = request;
+    let _ = log;
+    Err(Failure::of_kind("no_route"))
+}
