@@ -22,12 +22,13 @@ use turnkeep_turns::{
     changes,
     message::{MessageScan, exact},
     query::{DEFAULT_TURNS, DEFAULT_WIDTH},
-    reconcile::{ReconcileConfig, ReconcileRequest},
+    reconcile::{ReconcileConfig, ReconcileRequest, ReconcileStart},
 };
 
 use crate::{
     blocking::off_the_workers,
     failure::Failure,
+    metrics::Metrics,
     source::{Fetched, LogError, LogSource, OpenCodeSource, Source, Whole},
     upstream::Upstream,
 };
@@ -78,6 +79,7 @@ pub(crate) struct ChangesRequest {
 pub(crate) struct Sources {
     pub(crate) log: Option<Arc<LogSource>>,
     pub(crate) opencode: Option<Arc<OpenCodeSource>>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Where one session lives.
@@ -164,7 +166,11 @@ pub(crate) async fn turn_page(
     let source = find(sources, id, request.directory.as_deref(), end, &mut place).await?;
     let projection = Projection { parts: Parts::Slim, reasoning: request.include_reasoning };
     let scan = TurnScan::new(id, &request.query, source.kind(), projection)?;
-    Ok(drive(&*source, scan, end).await?.finish()?)
+    let (scan, rows) = drive(&*source, scan, end).await?;
+    let page = scan.finish()?;
+    let bytes = page.records.iter().map(String::len).sum();
+    sources.metrics.pages.turn_page(crate::source::label(source.kind()), rows, bytes);
+    Ok(page)
 }
 
 /// Reads one page of a reconciling round within `deadline`. `place` is told which kind of source
@@ -179,8 +185,13 @@ pub(crate) async fn reconcile(
     let end = Instant::now() + deadline;
     let (session, directory) = (request.session.clone(), request.directory.clone());
     let source = find(sources, &session, directory.as_deref(), end, &mut place).await?;
+    let is_first = matches!(request.start, ReconcileStart::Anchor(_));
     let scan = ReconcileScan::new(config, request, source.kind(), now_ms())?;
-    Ok(drive(&*source, scan, end).await?.finish(now_ms())?)
+    let (scan, _) = drive(&*source, scan, end).await?;
+    let page = scan.finish(now_ms())?;
+    let label = crate::source::label(source.kind());
+    sources.metrics.pages.reconciled(label, is_first, page.reset_required);
+    Ok(page)
 }
 
 /// Reads one message whole within `deadline`: the JSON text of the body. `place` is told which kind
@@ -261,7 +272,8 @@ async fn one_message(
         Ok(Some(found)) => Ok(found),
         Ok(None) => {
             let scan = MessageScan::new(session, id, source.kind())?;
-            let text = drive(source, scan, end).await?.finish()?;
+            let (scan, _) = drive(source, scan, end).await?;
+            let text = scan.finish()?;
             Ok(Whole { text, room: None })
         }
         Err(MessageError::NotFound) if is_unknown(source, end).await => {
@@ -327,11 +339,22 @@ impl Scan for MessageScan {
     }
 }
 
-/// Asks the source for what the scan wants until that is nothing. One page is held at a time.
-async fn drive<S: Scan>(source: &dyn Source, mut scan: S, end: Instant) -> Result<S, S::Error> {
+/// Asks the source for what the scan wants until that is nothing, and says how many rows that took.
+/// One page is held at a time.
+async fn drive<S: Scan>(
+    source: &dyn Source,
+    mut scan: S,
+    end: Instant,
+) -> Result<(S, usize), S::Error> {
+    let mut rows = 0;
     while let Some(wanted) = scan.want() {
         let fetched = timeout_at(end, source.page(wanted)).await;
         let fetched = fetched.unwrap_or_else(|_| Ok(Answer::TimedOut.into()))?;
+        if let (Answer::Page(page), Purpose::Scan | Purpose::Narrow) =
+            (&fetched.answer, wanted.purpose)
+        {
+            rows += page.records().len();
+        }
         let fed;
         (scan, fed) = off_the_workers(fetched.bytes, move || {
             let Fetched { answer, room, .. } = fetched;
@@ -342,7 +365,7 @@ async fn drive<S: Scan>(source: &dyn Source, mut scan: S, end: Instant) -> Resul
         .await;
         fed?;
     }
-    Ok(scan)
+    Ok((scan, rows))
 }
 
 fn now_ms() -> u64 {

@@ -16,6 +16,7 @@ use crate::{
     failure::Failure,
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
+    metrics::Metrics,
     options::{HostError, HostOptions},
     serve,
     source::{FoldLimits, LogSource, OpenCodeSource},
@@ -47,15 +48,17 @@ impl Host {
         let limits =
             FoldLimits { cache_bytes: options.fold_cache_bytes, listing: options.listing_probe };
         let log = options.store.map(|store| Arc::new(LogSource::new(store, limits)));
-        let upstream =
-            options.upstream.map(|server| Upstream::new(server, options.upstream_body_bytes));
+        let metrics = Arc::new(Metrics::default());
+        let upstream = options.upstream.map(|server| {
+            Upstream::new(server, options.upstream_body_bytes, Arc::clone(&metrics.upstream))
+        });
         let opencode = upstream.transpose()?.map(|server| Arc::new(OpenCodeSource::new(server)));
         let keys = match options.continuation_keys {
             Some(keys) => keys,
             None => random_keys()?,
         };
         Ok(Self {
-            sources: Sources { log, opencode },
+            sources: Sources { log, opencode, metrics },
             reconcile: ReconcileConfig {
                 runtime: options.runtime,
                 width: options.scan_limit,
@@ -190,6 +193,19 @@ impl Host {
                 })
             }
         }
+    }
+
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.sources.metrics
+    }
+
+    /// Every number there is, as `OpenMetrics` text. Reads files.
+    pub(crate) fn metrics_text(&self) -> String {
+        let mut readings = Vec::new();
+        if let Some(log) = &self.sources.log {
+            readings.extend(log.readings());
+        }
+        self.metrics().render(readings)
     }
 
     pub(crate) fn guard(&self) -> &guard::Guard {

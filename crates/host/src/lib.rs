@@ -27,6 +27,7 @@
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
 //! | `GET /health` | that the process answers |
+//! | `GET /metrics` | what the host counts |
 //! | `GET /` | the reader |
 //!
 //! ```
@@ -79,6 +80,7 @@ mod host;
 mod http;
 pub mod kinds;
 mod listing;
+mod metrics;
 mod options;
 mod serve;
 mod source;

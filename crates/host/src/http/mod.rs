@@ -8,6 +8,7 @@
 mod auth;
 mod changes;
 mod conditional;
+mod ending;
 mod events;
 mod export;
 pub(crate) mod guard;
@@ -33,12 +34,13 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use axum::{
     Router,
-    body::{Body, HttpBody as _},
+    body::Body,
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header},
 };
 use futures_util::FutureExt as _;
 use tower_http::compression::{CompressionLayer, predicate::SizeAbove};
+use tracing::Instrument as _;
 
 use self::{
     log::RequestLog,
@@ -63,7 +65,7 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
 }
 
 async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Body> {
-    let mut log = RequestLog::start(request.method());
+    let mut log = RequestLog::start(request.method(), host.metrics());
     let asked = Asked {
         method: request.method().clone(),
         headers: request.headers().clone(),
@@ -71,7 +73,10 @@ async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Bod
     };
     let caller = host.guard().admit(request.uri(), &asked.headers);
     let handled = match &caller {
-        Ok(_) => handle(&host, &asked, request, &mut log).await,
+        Ok(_) => {
+            let span = log.span();
+            handle(&host, &asked, request, &mut log).instrument(span).await
+        }
         Err(refusal) => Err(Failure::of_kind(refusal.kind())),
     };
     let mut response = handled.unwrap_or_else(|failure| {
@@ -82,8 +87,7 @@ async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Bod
         caller.write_headers(response.headers_mut());
     }
     headers::write(response.headers_mut());
-    log.finish(response.status(), response.body().size_hint().exact());
-    response
+    log.finish(response)
 }
 
 /// What a handler gets to see of a request.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
+use prometheus_client::registry::Unit;
 use thiserror::Error;
 use turnkeep_log::{
     Event, Seq, SessionId, Text,
@@ -22,7 +23,10 @@ use super::{
     Fetched, Source, Whole,
     folds::{Entry, FoldLimits, Folds, Glimpse, SharedFold},
 };
-use crate::blocking::off_the_workers;
+use crate::{
+    blocking::off_the_workers,
+    metrics::{Reading, Value},
+};
 
 /// How many small sessions are read at a time for a listing.
 const GLIMPSES_AT_A_TIME: usize = 16;
@@ -61,6 +65,28 @@ impl LogSource {
     /// Reads sessions of this store.
     pub(crate) fn new(store: Arc<dyn SessionStore>, limits: FoldLimits) -> Self {
         Self { store, folds: Folds::new(limits.cache_bytes), limits }
+    }
+
+    /// What is kept of the store at the moment.
+    pub(crate) fn readings(&self) -> [Reading; 2] {
+        let (sessions, bytes) = self.folds.size();
+        let state = |number| Value::State(u32::try_from(number).map_or(f64::MAX, f64::from));
+        // About, and to the kibibyte: whole numbers of bytes need not fit a float.
+        let bytes = u32::try_from(bytes >> 10).map_or(f64::MAX, |kib| f64::from(kib) * 1024.0);
+        [
+            Reading {
+                name: "store_open_sessions",
+                help: "Sessions of the store that are kept open and folded, each with a handle",
+                unit: None,
+                value: state(sessions),
+            },
+            Reading {
+                name: "fold_cache",
+                help: "What is kept of folded sessions",
+                unit: Some(Unit::Bytes),
+                value: Value::State(bytes),
+            },
+        ]
     }
 
     /// The store itself.

@@ -79,6 +79,12 @@ struct Reader {
 impl Reader {
     /// Reads a page, and parses it.
     async fn read_page(self, request: PageRequest) -> Result<Fetched, TurnPageError> {
+        self.source.upstream.calls().page(match request.purpose {
+            Purpose::Scan => "scan",
+            Purpose::Probe => "probe",
+            Purpose::Narrow => "narrow",
+            Purpose::Identify => "identify",
+        });
         let read = match request.purpose {
             Purpose::Identify => self.history().await.map(|reply| (reply, None)),
             Purpose::Scan | Purpose::Probe | Purpose::Narrow => match self.messages(&request).await

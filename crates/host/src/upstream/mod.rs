@@ -10,6 +10,8 @@ mod reply;
 mod room;
 mod sessions;
 
+use std::sync::Arc;
+
 use reqwest::{Client, StatusCode, Url, header, redirect};
 
 pub use health::{UpstreamHealth, check_upstream};
@@ -20,6 +22,8 @@ pub(crate) use room::Room;
 use room::Rooms;
 use sessions::Told;
 pub(crate) use sessions::UpstreamSession;
+
+use crate::metrics::UpstreamCalls;
 
 /// Probes say little.
 const MAX_PROBE_BYTES: usize = 64 << 10;
@@ -32,6 +36,7 @@ pub(crate) struct Upstream {
     readiness: Readiness,
     told: Told,
     rooms: Rooms,
+    calls: Arc<UpstreamCalls>,
 }
 
 /// One request, so that it can be sent again.
@@ -52,8 +57,12 @@ enum Unsent {
 
 impl Upstream {
     /// A client of the server that `options` names, which holds bodies of at most `body_bytes` in
-    /// all. Nothing is sent yet.
-    pub(crate) fn new(options: UpstreamOptions, body_bytes: usize) -> Result<Self, reqwest::Error> {
+    /// all. Nothing is sent yet. What is sent will be counted in `calls`.
+    pub(crate) fn new(
+        options: UpstreamOptions,
+        body_bytes: usize,
+        calls: Arc<UpstreamCalls>,
+    ) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())
@@ -66,7 +75,13 @@ impl Upstream {
             readiness: Readiness::default(),
             told: Told::default(),
             rooms: Rooms::new(body_bytes),
+            calls,
         })
+    }
+
+    /// What is counted of it.
+    pub(crate) fn calls(&self) -> &UpstreamCalls {
+        &self.calls
     }
 
     /// Reads the resource at these path segments, of at most `max_bytes`.
@@ -97,10 +112,19 @@ impl Upstream {
     }
 
     async fn read(&self, ask: Ask, max_bytes: usize) -> Result<Reply, Trouble> {
-        let response = self.send(&ask).await?;
-        let reply = reply::read(response, max_bytes, &self.rooms).await;
-        if matches!(reply, Err(Trouble::Unavailable | Trouble::Broken)) {
-            self.readiness.lose();
+        let reply = match self.send(&ask).await {
+            Ok(response) => {
+                let reply = reply::read(response, max_bytes, &self.rooms).await;
+                if matches!(reply, Err(Trouble::Unavailable | Trouble::Broken)) {
+                    self.readiness.lose();
+                }
+                reply
+            }
+            Err(unsent) => Err(unsent),
+        };
+        match &reply {
+            Ok(reply) => self.calls.body(reply.body.len()),
+            Err(trouble) => self.calls.trouble(trouble.label()),
         }
         reply
     }
@@ -112,6 +136,7 @@ impl Upstream {
         loop {
             let ready = self.readiness.wait(|| self.probe()).await;
             ready.map_err(|NotReady| Trouble::Unavailable)?;
+            self.calls.request();
             let unsent = match self.request(ask).await {
                 Ok(response) => return Ok(response),
                 Err(unsent) => unsent,
@@ -136,7 +161,14 @@ impl Upstream {
             let _ = reply::read(response, MAX_PROBE_BYTES, &self.rooms).await;
             Probe::Answered
         };
-        tokio::time::timeout(PROBE_DEADLINE, probing).await.unwrap_or(Probe::Silent)
+        let probed = tokio::time::timeout(PROBE_DEADLINE, probing).await;
+        let probed = probed.unwrap_or(Probe::Silent);
+        self.calls.probe(match probed {
+            Probe::Answered => "answered",
+            Probe::Refused => "refused",
+            Probe::Silent => "silent",
+        });
+        probed
     }
 
     async fn request(&self, ask: &Ask) -> Result<reqwest::Response, Unsent> {
