@@ -10,6 +10,7 @@ mod context;
 mod demo;
 mod failure;
 mod logging;
+mod notify;
 mod output;
 mod progress;
 mod store;

@@ -60,6 +60,16 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure
     Ok(store)
 }
 
+/// What kind of store the settings name, without saying where it is.
+pub(crate) fn kind(settings: &Settings) -> &'static str {
+    match Spec::of(settings) {
+        Ok(Spec::Directory(_)) => "directory",
+        Ok(Spec::Sqlite(_)) => "sqlite",
+        Ok(Spec::Memory) => "memory",
+        Err(_) => "unknown",
+    }
+}
+
 /// The store that the settings name, for people.
 pub(crate) fn described(settings: &Settings) -> String {
     match Spec::of(settings) {

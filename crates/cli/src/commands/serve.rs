@@ -5,6 +5,7 @@ use std::{
     net::{IpAddr, SocketAddr, ToSocketAddrs as _},
     path::Path,
     sync::Arc,
+    time::Instant,
 };
 
 use tokio::net::TcpListener;
@@ -12,9 +13,12 @@ use turnkeep_host::{Host, HostError, HostOptions, IpNet, KeyRing, TlsOptions, Up
 use turnkeep_store::{Cancel, SessionStore};
 
 use crate::{
-    args::ServeArgs, config::Settings, context::Context, failure::Failure, output::interrupted,
-    store,
+    args::ServeArgs, config::Settings, context::Context, failure::Failure, notify,
+    output::interrupted, store,
 };
+
+/// What a shell says of a program that Ctrl-C ended.
+const ENDED_AT_ONCE: i32 = 130;
 
 /// Serves the store, and the upstream behind it.
 pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failure> {
@@ -30,10 +34,19 @@ pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failur
     let store = store::open(&settings)?;
     let host = listening(Arc::clone(&store), &settings)?;
     let listener = host.bind().await?;
-    let ready = |address| eprintln!("turnkeep: serving at http://{address}");
-    let served = serve(host, listener, ready).await;
+    let told_as_json = settings.log_format.as_deref() == Some("json");
+    let ready = |address| {
+        // Who reads the log as JSON reads all of it as JSON; the line that was logged says the same.
+        if !told_as_json {
+            eprintln!("turnkeep: serving at http://{address}");
+        }
+    };
+    let started = Instant::now();
+    let served = serve(host, listener, &settings, ready).await;
     // Whatever ended it: what was accepted is to be on disk.
-    served.and(store.flush(&Cancel::never()).await.map_err(Failure::from))
+    let flushed = store.flush(&Cancel::never()).await.map_err(Failure::from);
+    tracing::info!(seconds = started.elapsed().as_secs(), flushed = flushed.is_ok(), "stopped");
+    served.and(flushed)
 }
 
 /// A host over this store with these settings, to be served at the address they name.
@@ -157,17 +170,49 @@ fn first_line(path: &Path) -> Result<String, Failure> {
 pub(crate) async fn serve(
     host: Arc<Host>,
     listener: TcpListener,
+    settings: &Settings,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Failure> {
     let address =
         listener.local_addr().map_err(|error| Failure::io("cannot tell the address", &error))?;
+    let mut stopped = Box::pin(interrupted());
+    // Who is told that we serve may send a signal at once, so that is listened for first.
+    tokio::select! {
+        biased;
+        early = &mut stopped => return early,
+        () = std::future::ready(()) => {}
+    }
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        %address,
+        store = store::kind(settings),
+        upstream = settings.upstream.as_deref().and_then(authority),
+        "serving"
+    );
     ready(address);
+    notify::tell("READY=1");
     let stop = async {
-        if let Err(failure) = interrupted().await {
-            tracing::error!(kind = failure.kind(), "signals cannot be waited for; stopping");
+        match stopped.await {
+            Ok(()) => tracing::info!("stopping; another signal ends it at once"),
+            Err(failure) => {
+                tracing::error!(kind = failure.kind(), "signals cannot be waited for; stopping");
+            }
         }
+        notify::tell("STOPPING=1");
+        tokio::spawn(async {
+            if interrupted().await.is_ok() {
+                tracing::warn!("ended without waiting for requests");
+                std::process::exit(ENDED_AT_ONCE);
+            }
+        });
     };
     Ok(host.serve(listener, stop).await?)
+}
+
+/// The host and port of a URL.
+fn authority(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    rest.split(['/', '?', '#']).next()
 }
 
 impl From<HostError> for Failure {
