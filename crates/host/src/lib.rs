@@ -81,6 +81,7 @@ mod http;
 pub mod kinds;
 mod listing;
 mod metrics;
+mod openapi;
 mod options;
 mod serve;
 mod source;

@@ -23,7 +23,7 @@ mod proxy;
 mod query;
 mod reader;
 mod reconcile;
-mod route;
+pub(crate) mod route;
 mod session_events;
 mod sessions;
 mod socket;
