@@ -12,7 +12,7 @@ use turnkeep_turns::{
 };
 
 use crate::{
-    driver::{self, ChangesRequest, MessageRequest, Place, Sources, TurnPageRequest},
+    driver::{self, ChangesRequest, Dated, MessageRequest, Place, Sources, TurnPageRequest},
     events::{Hub, live::LiveHost},
     failure::Failure,
     http::{self, guard},
@@ -125,7 +125,7 @@ impl Host {
         session: &str,
         request: &TurnPageRequest,
     ) -> Result<String, Failure> {
-        Ok(self.turn_page(session, request, |_| {}).await?.to_json())
+        Ok(self.turn_page(session, request, |_| {}).await?.body.to_json())
     }
 
     pub(crate) async fn turn_page(
@@ -133,8 +133,9 @@ impl Host {
         session: &str,
         request: &TurnPageRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<TurnPage, Failure> {
-        driver::turn_page(&self.sources, session, request, self.page_deadline, place).await
+    ) -> Result<Dated<TurnPage>, Failure> {
+        let (sources, hub, deadline) = (&self.sources, self.hub(), self.page_deadline);
+        driver::turn_page(sources, hub, session, request, deadline, place).await
     }
 
     /// One message whole: the JSON text of the body.
@@ -143,8 +144,9 @@ impl Host {
         session: &str,
         request: &MessageRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<String, Failure> {
-        driver::message(&self.sources, session, request, self.page_deadline, place).await
+    ) -> Result<Dated<String>, Failure> {
+        let (sources, hub, deadline) = (&self.sources, self.hub(), self.page_deadline);
+        driver::message(sources, hub, session, request, deadline, place).await
     }
 
     /// One page of what happened in a session since a message.
@@ -152,9 +154,9 @@ impl Host {
         &self,
         request: ReconcileRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<ReconcilePage, Failure> {
-        let (sources, config) = (&self.sources, &self.reconcile);
-        driver::reconcile(sources, config, request, self.page_deadline, place).await
+    ) -> Result<Dated<ReconcilePage>, Failure> {
+        let (sources, hub, config) = (&self.sources, self.hub(), &self.reconcile);
+        driver::reconcile(sources, hub, config, request, self.page_deadline, place).await
     }
 
     /// What one message changed: the JSON text of the body.

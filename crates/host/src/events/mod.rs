@@ -20,7 +20,7 @@
 pub(crate) mod body;
 pub(crate) mod client;
 mod directories;
-mod event;
+pub(crate) mod event;
 pub(crate) mod frames;
 mod hub;
 mod id;
