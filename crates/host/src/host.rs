@@ -16,8 +16,8 @@ use crate::{
     failure::Failure,
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
-    options::{HostError, HostOptions},
-    serve,
+    options::{ConnectionLimits, HostError, HostOptions, TlsOptions},
+    serve::{self, Proxies, Serving, Shutdown},
     source::{FoldLimits, LogSource, OpenCodeSource},
     upstream::{Trouble, Upstream},
 };
@@ -32,6 +32,10 @@ pub struct Host {
     scan_limit: usize,
     page_deadline: Duration,
     compress: bool,
+    limits: ConnectionLimits,
+    tls: Option<TlsOptions>,
+    proxies: Proxies,
+    shutdown: Shutdown,
 }
 
 impl Host {
@@ -67,6 +71,10 @@ impl Host {
             scan_limit: options.scan_limit,
             page_deadline: options.page_deadline,
             compress: options.compress,
+            limits: options.limits,
+            tls: options.tls,
+            proxies: Proxies::new(options.auth.trusted_proxies),
+            shutdown: Shutdown::default(),
         })
     }
 
@@ -81,12 +89,12 @@ impl Host {
         bound.map_err(|source| HostError::Listen { address, source })
     }
 
-    /// Serves until `shutdown` is ready, and then until what was under way is answered, for ten
-    /// seconds at most.
+    /// Serves until `shutdown` is ready, and then until what was under way is answered, for
+    /// [`ConnectionLimits::drain`] at most. A host serves once: event streams end with it.
     ///
     /// # Errors
     ///
-    /// A listener that other machines can reach.
+    /// A listener that other machines can reach, or a certificate that is of no use.
     pub async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -97,7 +105,14 @@ impl Host {
         if !guard::is_loopback(address.ip()) {
             return Err(HostError::NotLoopback { address });
         }
-        serve::until(listener, http::router(self), shutdown).await;
+        let serving = Serving {
+            limits: self.limits.clone(),
+            proxies: self.proxies.clone(),
+            tls: self.tls.as_ref().map(serve::acceptor).transpose()?,
+            shutdown: self.shutdown.clone(),
+            router: http::router(self),
+        };
+        serve::until(listener, serving, shutdown).await;
         Ok(())
     }
 
@@ -190,6 +205,11 @@ impl Host {
                 })
             }
         }
+    }
+
+    /// The signal that this host stops, for what would otherwise go on for ever.
+    pub(crate) fn shutdown(&self) -> &Shutdown {
+        &self.shutdown
     }
 
     pub(crate) fn guard(&self) -> &guard::Guard {
