@@ -48,7 +48,7 @@ use self::{
     query::Query,
     route::{MalformedPath, Route},
 };
-use crate::{failure::Failure, host::Host};
+use crate::{failure::Failure, host::Host, serve::Peer};
 
 /// Bodies below this many bytes are not worth compressing.
 const COMPRESS_FROM_BYTES: u64 = 1024;
@@ -73,7 +73,8 @@ async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Bod
         headers: request.headers().clone(),
         query: Query::parse(request.uri().query()),
     };
-    let caller = host.guard().admit(request.uri(), &asked.headers);
+    let peer = request.extensions().get().copied().unwrap_or(Peer::UNKNOWN);
+    let caller = host.guard().admit(request.uri(), &asked.headers, peer, guard::Door::Open);
     let handled = match &caller {
         Ok(_) => handle(&host, &asked, request, &mut log).await,
         Err(refusal) => Err(Failure::of_kind(refusal.kind())),
