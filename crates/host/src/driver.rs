@@ -20,6 +20,7 @@ use turnkeep_turns::{
     Answer, ChangesError, MessageError, PageRequest, Parts, Projection, Purpose, ReconcileError,
     ReconcilePage, ReconcileScan, SourceKind, TurnPage, TurnPageError, TurnQuery, TurnScan,
     changes,
+    events::LiveText,
     message::{MessageScan, exact},
     query::{DEFAULT_TURNS, DEFAULT_WIDTH},
     reconcile::{ReconcileConfig, ReconcileRequest},
@@ -198,7 +199,7 @@ pub(crate) async fn message(
     let (bytes, reasoning) = (found.text.len(), request.include_reasoning);
     Ok(off_the_workers(bytes, move || {
         let Whole { text, room } = found;
-        let body = exact(&text, reasoning);
+        let body = exact(&text, reasoning, &LiveText::default());
         drop((text, room));
         body
     })

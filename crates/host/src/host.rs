@@ -13,6 +13,7 @@ use turnkeep_turns::{
 
 use crate::{
     driver::{self, ChangesRequest, MessageRequest, Place, Sources, TurnPageRequest},
+    events::{Hub, live::LiveHost},
     failure::Failure,
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
@@ -26,6 +27,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Host {
     sources: Sources,
+    live: LiveHost,
     guard: guard::Guard,
     listen: std::net::SocketAddr,
     reconcile: ReconcileConfig,
@@ -50,12 +52,18 @@ impl Host {
         let upstream =
             options.upstream.map(|server| Upstream::new(server, options.upstream_body_bytes));
         let opencode = upstream.transpose()?.map(|server| Arc::new(OpenCodeSource::new(server)));
+        let hub = Hub::new(
+            options.replay_buffer_bytes,
+            options.client_queue_bytes,
+            &options.event_timing,
+        );
         let keys = match options.continuation_keys {
             Some(keys) => keys,
             None => random_keys()?,
         };
         Ok(Self {
             sources: Sources { log, opencode },
+            live: LiveHost::new(hub, options.event_timing),
             reconcile: ReconcileConfig {
                 runtime: options.runtime,
                 width: options.scan_limit,
@@ -97,7 +105,13 @@ impl Host {
         if !guard::is_loopback(address.ip()) {
             return Err(HostError::NotLoopback { address });
         }
-        serve::until(listener, http::router(self), shutdown).await;
+        let live = self.live.begin(self.sources.opencode.clone());
+        let shutdown = async {
+            shutdown.await;
+            // Streams of events have no end of their own.
+            live.end();
+        };
+        serve::until(listener, http::router(Arc::clone(&self)), shutdown).await;
         Ok(())
     }
 
@@ -190,6 +204,20 @@ impl Host {
                 })
             }
         }
+    }
+
+    /// The line of events that clients watch. While the host serves, it follows its upstream.
+    #[must_use]
+    pub fn hub(&self) -> &Arc<Hub> {
+        self.live.hub()
+    }
+
+    pub(crate) fn live(&self) -> &LiveHost {
+        &self.live
+    }
+
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     pub(crate) fn guard(&self) -> &guard::Guard {

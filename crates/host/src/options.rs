@@ -15,7 +15,7 @@ use turnkeep_turns::{
     reconcile::{Budgets, KeyRing, KeyRingError},
 };
 
-use crate::upstream::UpstreamOptions;
+use crate::{events::EventTiming, upstream::UpstreamOptions};
 
 /// The runtime when nothing names another one.
 const DEFAULT_RUNTIME: &str = "web";
@@ -67,6 +67,8 @@ pub struct HostOptions {
     /// Which stored sessions are small enough to be read for the session list, which says then
     /// whether they are blank and when a person last wrote in them.
     pub listing_probe: BlankGates,
+    /// How long things take on the event streams.
+    pub event_timing: EventTiming,
 }
 
 /// Who may use a host.
@@ -115,6 +117,7 @@ impl Default for HostOptions {
             transcript_cache: None,
             attachments: None,
             listing_probe: BlankGates::default(),
+            event_timing: EventTiming::default(),
         }
     }
 }
