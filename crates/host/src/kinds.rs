@@ -81,6 +81,8 @@ pub const KINDS: &[Kind] = &[
     // Saving a damaged log.
     kind("forked", 2, 409, "session log forks"),
     kind("half_saved", 7, 500, "the session was saved in part"),
+    // The events of a session.
+    kind("not_stored", 3, 404, "the session is not in the store: its log is not kept here"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.

@@ -82,6 +82,7 @@ pub mod kinds;
 mod listing;
 mod options;
 mod serve;
+mod session_log;
 mod source;
 mod upstream;
 
