@@ -85,6 +85,8 @@ pub const KINDS: &[Kind] = &[
     kind("events_unavailable", 7, 503, "OpenCode service unavailable"),
     kind("events_timed_out", 7, 504, "OpenCode upstream timed out"),
     kind("upgrade_required", 2, 426, "this is a WebSocket"),
+    // The events of a session.
+    kind("not_stored", 3, 404, "the session is not in the store: its log is not kept here"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.

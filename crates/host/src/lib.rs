@@ -85,6 +85,7 @@ mod metrics;
 mod openapi;
 mod options;
 mod serve;
+mod session_log;
 mod source;
 mod upstream;
 

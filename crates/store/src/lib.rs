@@ -52,6 +52,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod batches;
 pub mod cold;
 #[cfg(feature = "contract")]
 pub mod contract;
@@ -70,6 +71,7 @@ pub mod sqlite;
 mod trash;
 pub mod verify;
 
+pub use batches::EventBatches;
 pub use durability::Durability;
 pub use resume::{ResumeError, resume};
 pub use seam::{

@@ -52,6 +52,11 @@ impl LiveHost {
         &self.timing
     }
 
+    /// What is cancelled when the host stops.
+    pub(crate) fn stop(&self) -> CancellationToken {
+        self.running().stop.clone()
+    }
+
     /// Lets clients in, and follows the upstream unless someone does already.
     pub(crate) fn begin(&self, opencode: Option<Arc<OpenCodeSource>>) -> Serving<'_> {
         let mut running = self.running();

@@ -217,7 +217,15 @@ fn rest() -> Vec<(&'static str, RefOr<Schema>)> {
         ],
     );
     let document = object("An OpenAPI document.", vec![("openapi", text(), true)]);
-    vec![("Error", error), ("Document", document), ("Health", health), ("Login", login)]
+    vec![
+        ("Error", error),
+        ("Document", document),
+        ("Health", health),
+        ("Login", login),
+        ("LoggedIn", logged_in),
+        ("LoggedOut", logged_out),
+        ("LoginStatus", status),
+    ]
 }
 
 fn cache() -> Vec<(&'static str, RefOr<Schema>)> {

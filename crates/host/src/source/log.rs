@@ -150,7 +150,8 @@ impl LogSource {
         Ok(LogSession { fold: shared })
     }
 
-    async fn open(&self, id: &SessionId) -> Result<Arc<dyn SessionHandle>, LogError> {
+    /// Opens a session to read it.
+    pub(crate) async fn open(&self, id: &SessionId) -> Result<Arc<dyn SessionHandle>, LogError> {
         Ok(Arc::from(self.store.open(id, Access::Read, &Cancel::never()).await?))
     }
 
