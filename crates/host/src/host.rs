@@ -1,6 +1,11 @@
 //! The host: everything it needs to answer, and how it is run.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tokio::{
     net::TcpListener,
@@ -19,6 +24,7 @@ use crate::{
     options::{HostError, HostOptions},
     serve,
     source::{FoldLimits, LogSource, OpenCodeSource},
+    transcript_cache::{TranscriptCache, path::is_blank},
     upstream::{Trouble, Upstream},
 };
 
@@ -32,6 +38,9 @@ pub struct Host {
     scan_limit: usize,
     page_deadline: Duration,
     compress: bool,
+    transcript_cache_path: Option<PathBuf>,
+    /// Open while the host serves, when there is one.
+    transcript_cache: OnceLock<TranscriptCache>,
 }
 
 impl Host {
@@ -67,6 +76,8 @@ impl Host {
             scan_limit: options.scan_limit,
             page_deadline: options.page_deadline,
             compress: options.compress,
+            transcript_cache_path: options.transcript_cache.filter(|path| !is_blank(path)),
+            transcript_cache: OnceLock::new(),
         })
     }
 
@@ -96,6 +107,12 @@ impl Host {
         let address = bound.map_err(|source| HostError::Listen { address: self.listen, source })?;
         if !guard::is_loopback(address.ip()) {
             return Err(HostError::NotLoopback { address });
+        }
+        if let Some(path) = &self.transcript_cache_path
+            && let Some(cache) = TranscriptCache::open(path).await
+        {
+            // A host that served before has it open already.
+            let _ = self.transcript_cache.set(cache);
         }
         serve::until(listener, http::router(self), shutdown).await;
         Ok(())
@@ -194,6 +211,11 @@ impl Host {
 
     pub(crate) fn guard(&self) -> &guard::Guard {
         &self.guard
+    }
+
+    /// The transcript cache, if it is on.
+    pub(crate) fn transcript_cache(&self) -> Option<&TranscriptCache> {
+        self.transcript_cache.get()
     }
 
     pub(crate) fn scan_limit(&self) -> usize {
