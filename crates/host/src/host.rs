@@ -1,6 +1,11 @@
 //! The host: everything it needs to answer, and how it is run.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tokio::{
     net::TcpListener,
@@ -21,6 +26,7 @@ use crate::{
     options::{ConnectionLimits, HostError, HostOptions, TlsOptions},
     serve::{self, Proxies, Serving, Shutdown},
     source::{FoldLimits, LogSource, OpenCodeSource},
+    transcript_cache::{TranscriptCache, path::is_blank},
     upstream::{Trouble, Upstream},
 };
 
@@ -39,6 +45,9 @@ pub struct Host {
     tls: Option<TlsOptions>,
     proxies: Proxies,
     shutdown: Shutdown,
+    transcript_cache_path: Option<PathBuf>,
+    /// Open while the host serves, when there is one.
+    transcript_cache: OnceLock<TranscriptCache>,
 }
 
 impl Host {
@@ -82,6 +91,8 @@ impl Host {
             tls: options.tls,
             proxies: Proxies::new(options.auth.trusted_proxies),
             shutdown: Shutdown::default(),
+            transcript_cache_path: options.transcript_cache.filter(|path| !is_blank(path)),
+            transcript_cache: OnceLock::new(),
         })
     }
 
@@ -111,6 +122,12 @@ impl Host {
         let address = bound.map_err(|source| HostError::Listen { address: self.listen, source })?;
         if !guard::is_loopback(address.ip()) {
             return Err(HostError::NotLoopback { address });
+        }
+        if let Some(path) = &self.transcript_cache_path
+            && let Some(cache) = TranscriptCache::open(path).await
+        {
+            // A host that served before has it open already.
+            let _ = self.transcript_cache.set(cache);
         }
         let serving = Serving {
             limits: self.limits.clone(),
@@ -256,6 +273,11 @@ impl Host {
 
     pub(crate) fn guard(&self) -> &guard::Guard {
         &self.guard
+    }
+
+    /// The transcript cache, if it is on.
+    pub(crate) fn transcript_cache(&self) -> Option<&TranscriptCache> {
+        self.transcript_cache.get()
     }
 
     pub(crate) fn scan_limit(&self) -> usize {

@@ -87,6 +87,15 @@ pub const KINDS: &[Kind] = &[
     kind("upgrade_required", 2, 426, "this is a WebSocket"),
     // The events of a session.
     kind("not_stored", 3, 404, "the session is not in the store: its log is not kept here"),
+    // The transcript cache.
+    kind("invalid_cache_scope", 2, 400, "Invalid transcript cache scope"),
+    kind("invalid_cache_generation", 2, 400, "Invalid transcript cache generation"),
+    kind("invalid_cache_message", 2, 400, "Invalid transcript cache message ID"),
+    kind("invalid_cache_payload", 2, 400, "Invalid transcript cache payload"),
+    kind("preview_credential", 7, 403, "Forbidden"),
+    kind("not_cached", 3, 404, "message_not_found"),
+    kind("cache_failed", 7, 500, "Transcript cache request failed"),
+    kind("cache_off", 7, 501, "Transcript cache is unavailable for this runtime"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.

@@ -26,6 +26,7 @@
 //! | `GET /api/session/:id/message/:message` | one message whole: `directory`, `includeReasoning` |
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
+//! | `/api/openchamber/transcript-cache/*` | what clients keep here of settled messages |
 //! | `GET /health` | that the process answers |
 //! | `GET /metrics` | what the host counts |
 //! | `GET /` | the reader |
@@ -87,6 +88,7 @@ mod options;
 mod serve;
 mod session_log;
 mod source;
+mod transcript_cache;
 mod upstream;
 
 pub use driver::TurnPageRequest;

@@ -45,6 +45,7 @@
 //! ```
 
 pub mod boundary;
+pub mod canonical;
 pub mod changes;
 pub mod cursor;
 pub mod error;

@@ -68,7 +68,10 @@ pub(crate) fn host(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<
 }
 
 fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOptions, Failure> {
-    let mut options = HostOptions::default().with_environment(variable);
+    let mut options = HostOptions::default();
+    // Before the environment, which counts where the setting is blank.
+    options.transcript_cache.clone_from(&settings.transcript_cache_path);
+    let mut options = options.with_environment(variable);
     options.store = Some(store);
     options.upstream =
         settings.upstream.as_deref().map(|url| upstream(url, settings)).transpose()?;
@@ -91,7 +94,6 @@ fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOpti
     ] {
         *target = value.unwrap_or(*target);
     }
-    options.transcript_cache.clone_from(&settings.transcript_cache_path);
     options.attachments.clone_from(&settings.attachments);
     options.auth.password_file.clone_from(&settings.password_file);
     options.auth.token_file.clone_from(&settings.token_file);

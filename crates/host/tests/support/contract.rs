@@ -66,11 +66,17 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
         }
         ["api", "openchamber", "sessions", _, "changes"] => target.check_changes(object),
         ["api", "session", _, "message", _] => target.check_message(object),
+        ["api", "openchamber", "transcript-cache", name] => {
+            target.check_transcript_cache(name, asked.method, object);
+        }
         ["api", "turnkeep", "sessions"] => check_list(object),
         ["api", "turnkeep", "sessions", _] => check_session(object),
         ["openapi.json"] => {}
         ["health"] => return assert_eq!(body, r#"{"status":"ok"}"#),
         _ => panic!("no client knows what {} answers with", asked.target),
+    }
+    if asked.method != "GET" {
+        return assert_eq!(told.header("etag"), None, "what was done is not held");
     }
     let tag = told.header("etag").expect("what can be held has a tag");
     let length = format!("W/\"{:x}-", body.len());
@@ -224,6 +230,97 @@ impl Target {
         }
     }
 
+    fn check_transcript_cache(&self, name: &str, method: &str, json: &Map<String, Value>) {
+        let natural = |value: &Value| value.as_u64().expect("a natural number");
+        match (method, name) {
+            ("GET", "session") => {
+                has_keys(json, &["available", "scope", "records", "byteSize"]);
+                check_scope(&json["scope"]);
+                let records = json["records"].as_array().expect("records are an array");
+                for record in records {
+                    self.check_cached(record);
+                    assert_eq!(record["scope"], json["scope"], "records of the scope asked for");
+                }
+                let bytes: u64 = records.iter().map(|record| natural(&record["byteSize"])).sum();
+                assert_eq!(natural(&json["byteSize"]), bytes);
+                let keys = records.iter().map(|record| {
+                    let key = &record["sortKey"];
+                    (key["created"].as_f64().unwrap(), key["messageID"].as_str().unwrap())
+                });
+                assert!(keys.is_sorted_by(|one, other| one < other), "records are in order");
+            }
+            ("GET", "message") => {
+                has_keys(json, &["available", "record"]);
+                self.check_cached(&json["record"]);
+                let asked_for = self.parameter("messageID");
+                assert_eq!(json["record"]["messageID"].as_str(), asked_for.as_deref());
+            }
+            ("PUT", "message") => match (json["status"].as_str(), json.get("reason")) {
+                (Some("written"), None) => {
+                    has_keys(json, &["status", "record"]);
+                    self.check_cached(&json["record"]);
+                }
+                (Some("skipped"), Some(reason)) if reason == "not-settled" => {
+                    has_keys(json, &["status", "reason"]);
+                }
+                (Some("skipped"), Some(reason)) => {
+                    has_keys(json, &["status", "reason", "record"]);
+                    assert!(reason == "slim-downgrade" || reason == "unchanged", "{reason}");
+                    self.check_cached(&json["record"]);
+                }
+                other => panic!("no outcome of a write: {other:?}"),
+            },
+            ("POST", "evict") => {
+                has_keys(json, &["evicted", "freedBytes", "remainingBytes"]);
+                json.values().for_each(|number| {
+                    natural(number);
+                });
+            }
+            other => panic!("no client asks the transcript cache for {other:?}"),
+        }
+        assert!(method != "GET" || json["available"] == true, "what answers is available");
+    }
+
+    fn check_cached(&self, record: &Value) {
+        let record = record.as_object().expect("a record is an object");
+        has_keys(
+            record,
+            &[
+                "scope",
+                "messageID",
+                "info",
+                "parts",
+                "partCompleteness",
+                "completeness",
+                "contentHash",
+                "byteSize",
+                "lastAccessedAt",
+                "sortKey",
+            ],
+        );
+        check_scope(&record["scope"]);
+        assert!(record["info"].is_object(), "info is an object");
+        assert_eq!(record["info"]["id"], record["messageID"]);
+        let parts = record["parts"].as_array().expect("parts are an array");
+        self.check_reasoning(parts);
+        let word = |part: &Value| if part["slim"] == true { "slim" } else { "full" };
+        let words: Vec<_> = parts.iter().map(word).collect();
+        assert_eq!(record["partCompleteness"], Value::from(words.clone()), "a word for each part");
+        let completeness = record["completeness"].as_str().expect("a word");
+        assert!(["slim", "full"].contains(&completeness), "{completeness}");
+        assert!(
+            completeness == "slim" || !words.contains(&"slim"),
+            "slim parts make a slim record"
+        );
+        let hash = record["contentHash"].as_str().expect("a hash is a string");
+        assert!(hash.len() == 64 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()), "{hash}");
+        assert!(record["byteSize"].is_u64() && record["lastAccessedAt"].is_u64(), "{record:?}");
+        let key = record["sortKey"].as_object().expect("a sort key is an object");
+        has_keys(key, &["created", "messageID"]);
+        assert!(key["created"].is_number(), "{key:?}");
+        assert_eq!(key["messageID"], record["messageID"]);
+    }
+
     fn check_records<'a>(&self, records: &'a Value) -> &'a [Value] {
         let records = records.as_array().expect("records are an array");
         let mut ids: Vec<&str> = Vec::new();
@@ -247,6 +344,15 @@ impl Target {
         if !self.wants_reasoning() {
             assert!(parts.iter().all(|part| part["type"] != "reasoning"), "it was not wanted");
         }
+    }
+}
+
+fn check_scope(scope: &Value) {
+    let scope = scope.as_object().expect("a scope is an object");
+    has_keys(scope, &["transport", "generation", "directory", "sessionID"]);
+    assert!(scope["generation"].is_i64(), "a generation is an integer");
+    for key in ["transport", "directory", "sessionID"] {
+        assert!(scope[key].as_str().is_some_and(|it| !it.is_empty()), "{key}");
     }
 }
 

@@ -185,6 +185,16 @@ impl Asking {
         Self { request: self.request.header(name, value), ..self }
     }
 
+    /// Sends this with it, as JSON.
+    pub fn json(self, body: impl Into<reqwest::Body>) -> Self {
+        Self { request: self.request.body(body), ..self }.header("content-type", "application/json")
+    }
+
+    /// Sends this with it, whatever it is.
+    pub fn body(self, body: impl Into<reqwest::Body>) -> Self {
+        Self { request: self.request.body(body), ..self }
+    }
+
     pub fn timeout(self, within: Duration) -> Self {
         Self { request: self.request.timeout(within), ..self }
     }
