@@ -6,6 +6,7 @@ use tokio::{
     net::TcpListener,
     time::{Instant, timeout_at},
 };
+use turnkeep_store::attachments::Attachments;
 use turnkeep_turns::{
     ReconcilePage, TurnPage, TurnPageError,
     reconcile::{KeyRing, ReconcileConfig, ReconcileRequest},
@@ -13,6 +14,7 @@ use turnkeep_turns::{
 
 use crate::{
     driver::{self, ChangesRequest, MessageRequest, Place, Sources, TurnPageRequest},
+    export::Exporter,
     failure::Failure,
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
@@ -26,6 +28,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Host {
     sources: Sources,
+    exporter: Option<Exporter>,
     guard: guard::Guard,
     listen: std::net::SocketAddr,
     reconcile: ReconcileConfig,
@@ -46,6 +49,8 @@ impl Host {
         }
         let limits =
             FoldLimits { cache_bytes: options.fold_cache_bytes, listing: options.listing_probe };
+        let attachments = options.attachments.map(Attachments::at);
+        let exporter = options.store.clone().map(|store| Exporter::new(store, attachments));
         let log = options.store.map(|store| Arc::new(LogSource::new(store, limits)));
         let upstream =
             options.upstream.map(|server| Upstream::new(server, options.upstream_body_bytes));
@@ -56,6 +61,7 @@ impl Host {
         };
         Ok(Self {
             sources: Sources { log, opencode },
+            exporter,
             reconcile: ReconcileConfig {
                 runtime: options.runtime,
                 width: options.scan_limit,
@@ -190,6 +196,16 @@ impl Host {
                 })
             }
         }
+    }
+
+    /// What makes archives of the store's sessions, if there is a store.
+    pub(crate) fn exporter(&self) -> Option<&Exporter> {
+        self.exporter.as_ref()
+    }
+
+    /// Whether a session that the store does not hold may live behind the upstream.
+    pub(crate) fn may_be_upstreams(&self, session: &str) -> bool {
+        self.sources.may_be_upstreams(session)
     }
 
     pub(crate) fn guard(&self) -> &guard::Guard {

@@ -12,6 +12,7 @@
 //! | [`HostOptions`], [`UpstreamOptions`] | what it is told before it starts |
 //! | [`check_upstream`] | whether an OpenCode server answers, and takes our login |
 //! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
+//! | [`export`] | a session as a ZIP archive |
 //! | [`kinds`] | one table from every kind of failure to exit code, status and text |
 //!
 //! Inside, a request goes from `http` (who may ask, what is asked, what every response carries) to
@@ -26,6 +27,7 @@
 //! | `GET /api/session/:id/message/:message` | one message whole: `directory`, `includeReasoning` |
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
+//! | `GET /api/session.export` | a session as a ZIP archive: `sessionId`, `includeDescendants` |
 //! | `GET /health` | that the process answers |
 //! | `GET /` | the reader |
 //!
@@ -74,6 +76,7 @@
 
 mod blocking;
 mod driver;
+pub mod export;
 mod failure;
 mod host;
 mod http;

@@ -14,7 +14,6 @@ pub(super) fn images_of<E>(
     mut found: impl FnMut(AttachmentRef) -> Result<(), E>,
 ) -> Result<(), E> {
     let data = event.data();
-    let content = |of: Json<'_>| of.get("content").filter(|content| is_array(*content));
     let queued = data.get("inserted").and_then(Json::elements).into_iter().flatten();
     let lists = [content(data), data.get("message").and_then(content)];
     let lists = lists.into_iter().flatten().chain(queued.filter_map(content));
@@ -22,6 +21,7 @@ pub(super) fn images_of<E>(
     let block = block.and_then(|chunk| chunk.get("block"));
     // What is still to be looked at: blocks, and lists of them.
     let mut left: Vec<_> = lists.chain(block).collect();
+    left.reverse();
     while let Some(next) = left.pop() {
         if let Some(blocks) = next.elements() {
             // The last is looked at first, so that what stands first is found first.
@@ -42,12 +42,15 @@ pub(super) fn images_of<E>(
     Ok(())
 }
 
-fn is(of: Json<'_>, kind: &str) -> bool {
-    of.get("type").and_then(Json::as_str).and_then(|text| text.decode()).is_some_and(|it| it == kind)
+fn content(of: Json<'_>) -> Option<Json<'_>> {
+    of.get("content").filter(|content| content.kind() == Kind::Array)
 }
 
-fn is_array(value: Json<'_>) -> bool {
-    value.kind() == Kind::Array
+fn is(of: Json<'_>, kind: &str) -> bool {
+    of.get("type")
+        .and_then(Json::as_str)
+        .and_then(|text| text.decode())
+        .is_some_and(|it| it == kind)
 }
 
 #[cfg(test)]

@@ -38,7 +38,10 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header},
 };
 use futures_util::FutureExt as _;
-use tower_http::compression::{CompressionLayer, predicate::SizeAbove};
+use tower_http::compression::{
+    CompressionLayer,
+    predicate::{NotForContentType, Predicate as _, SizeAbove},
+};
 
 use self::{
     log::RequestLog,
@@ -55,8 +58,9 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
     let compress = host.compresses();
     let router = Router::new().fallback(answer).with_state(host);
     if compress {
-        let large_enough = SizeAbove::new(COMPRESS_FROM_BYTES);
-        router.layer(CompressionLayer::new().compress_when(large_enough))
+        let worth_it = SizeAbove::new(COMPRESS_FROM_BYTES)
+            .and(NotForContentType::const_new(export::MEDIA_TYPE));
+        router.layer(CompressionLayer::new().compress_when(worth_it))
     } else {
         router
     }
