@@ -129,6 +129,15 @@ fn log_text(header: &SessionHeader, events: &[Event]) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
+/// Damages a log in a way that no crash does.
+fn spoil(log: &Path) {
+    let mut bytes = fs::read(log).unwrap();
+    let at = bytes.len() - 6;
+    bytes[at] ^= 0xff;
+    bytes.extend_from_slice(b"(/\xb5/\xfd and more");
+    fs::write(log, bytes).unwrap();
+}
+
 /// Everything that waits is over soon, or something is wrong.
 async fn eventually(what: &str, holds: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
@@ -254,11 +263,7 @@ async fn a_session_that_cannot_be_read_is_a_500_that_names_no_cause() {
         bench.test.add_made(session, &[prompt("p", "hi"), prompt("q", "secret-canary")]).await;
         let log = bench.test.log(session);
         if kind == "corrupt" {
-            let mut bytes = fs::read(&log).unwrap();
-            let at = bytes.len() - 6;
-            bytes[at] ^= 0xff;
-            bytes.extend_from_slice(b"(/\xb5/\xfd and more");
-            fs::write(&log, bytes).unwrap();
+            spoil(&log);
         } else {
             fs::write(log.with_file_name("session.v1.jsonl.zstd"), b"").unwrap();
         }
@@ -315,10 +320,7 @@ async fn a_descendant_that_cannot_be_read_is_an_error_and_no_short_archive() {
     let bench = Bench::new().await;
     bench.test.add_made("root", &[prompt("p", "hi")]).await;
     bench.test.add(child("gone", "root", 2), made(0, |at| at, &[prompt("q", "hi")])).await;
-    let log = bench.test.log("gone");
-    let whole = fs::read(&log).unwrap();
-    let header_only = whole.len() / 2;
-    fs::write(&log, [&whole[..header_only], &[0x55; 40]].concat()).unwrap();
+    spoil(&bench.test.log("gone"));
     let answer = bench.export("sessionId=root&includeDescendants=true").await;
     assert_eq!(answer.status, 500, "{}", answer.body);
     assert_eq!(bench.export("sessionId=root").await.status, 200, "alone it can be");
@@ -407,7 +409,7 @@ async fn an_image_that_turns_out_damaged_breaks_the_archive_off() {
     let _ = stream.read_to_end(&mut all).await;
     assert!(all.starts_with(b"HTTP/1.1 200"));
     assert!(!all.ends_with(b"0\r\n\r\n"), "the last chunk never comes");
-    assert!(all.len() > 250_000, "{}", all.len());
+    assert!(all.len() > 100_000, "{}", all.len());
     let directory = |four: &[u8]| four == b"PK\x01\x02" || four == b"PK\x05\x06";
     assert!(!all.windows(4).any(directory), "whatever keeps the bytes has no archive");
     assert!(logs.text().contains("export broke off"), "{}", logs.text());
@@ -576,7 +578,8 @@ async fn every_backend_exports_the_same_bytes_and_they_are_a_log() {
     let first = entries(&archive).remove(0).1;
     let (header, events) = golden("subagent-fork-parent");
     let again = root("again");
-    let place = again.join("--restored--").join(header.id.as_str());
+    let project = header.cwd.as_ref().unwrap().trim_start_matches('/').replace('/', "-");
+    let place = again.join(format!("--{project}--")).join(header.id.as_str());
     fs::create_dir_all(&place).unwrap();
     fs::write(place.join("session.jsonl"), first).unwrap();
     let options = JsonlOptions { compression: Compression::None, ..JsonlOptions::new(again) };

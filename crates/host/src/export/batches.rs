@@ -4,7 +4,7 @@ use turnkeep_log::Event;
 use turnkeep_store::{Cancel, EventRange, SessionHandle, error::ReadError};
 
 /// How many events are read at first.
-const FIRST: u64 = 64;
+const FIRST: u64 = 16;
 
 /// How many are read at most. It is events that can be asked for, not bytes: a log whose small
 /// events are followed by large ones must not fill the memory with them.
