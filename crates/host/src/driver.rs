@@ -134,7 +134,8 @@ impl Sources {
         self.opencode.as_ref().map(|opencode| opencode.upstream())
     }
 
-    fn may_be_upstreams(&self, id: &str) -> bool {
+    /// Whether an id may be a session of the upstream.
+    pub(crate) fn may_be_upstreams(&self, id: &str) -> bool {
         self.opencode.is_some() && id.starts_with("ses")
     }
 

@@ -84,6 +84,19 @@ impl Failure {
         }
     }
 
+    /// A session is there and cannot be exported. Which one it is and the kind of the trouble are
+    /// told, and no more, with the one status that clients of the route know.
+    pub(crate) fn of_export(kind: &str, session: &str) -> Self {
+        let row = kinds::of(kind);
+        let text = "the session cannot be exported";
+        Self {
+            kind: row.kind,
+            status: 500,
+            body: json!({ "error": text, "code": row.kind, "session": session }).to_string(),
+            message: format!("session \"{session}\" cannot be exported: {}", row.text),
+        }
+    }
+
     /// A bug of ours.
     pub(crate) fn internal() -> Self {
         TurnPageError::Internal.into()

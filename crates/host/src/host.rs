@@ -11,6 +11,7 @@ use tokio::{
     net::TcpListener,
     time::{Instant, timeout_at},
 };
+use turnkeep_store::attachments::Attachments;
 use turnkeep_turns::{
     ReconcilePage, TurnPage, TurnPageError,
     reconcile::{KeyRing, ReconcileConfig, ReconcileRequest},
@@ -19,6 +20,7 @@ use turnkeep_turns::{
 use crate::{
     driver::{self, ChangesRequest, Dated, MessageRequest, Place, Sources, TurnPageRequest},
     events::{Hub, live::LiveHost},
+    export::Exporter,
     failure::Failure,
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
@@ -35,6 +37,7 @@ use crate::{
 pub struct Host {
     sources: Sources,
     live: LiveHost,
+    exporter: Option<Exporter>,
     guard: guard::Guard,
     listen: std::net::SocketAddr,
     reconcile: ReconcileConfig,
@@ -62,6 +65,8 @@ impl Host {
         }
         let limits =
             FoldLimits { cache_bytes: options.fold_cache_bytes, listing: options.listing_probe };
+        let attachments = options.attachments.map(Attachments::at);
+        let exporter = options.store.clone().map(|store| Exporter::new(store, attachments));
         let log = options.store.map(|store| Arc::new(LogSource::new(store, limits)));
         let metrics = Arc::new(Metrics::default());
         let upstream = options.upstream.map(|server| {
@@ -76,6 +81,7 @@ impl Host {
         Ok(Self {
             sources: Sources { log, opencode, metrics },
             live: LiveHost::new(hub, options.event_timing),
+            exporter,
             reconcile: ReconcileConfig {
                 runtime: options.runtime,
                 width: options.scan_limit,
@@ -269,6 +275,16 @@ impl Host {
     /// The signal that this host stops, for what would otherwise go on for ever.
     pub(crate) fn shutdown(&self) -> &Shutdown {
         &self.shutdown
+    }
+
+    /// What makes archives of the store's sessions, if there is a store.
+    pub(crate) fn exporter(&self) -> Option<&Exporter> {
+        self.exporter.as_ref()
+    }
+
+    /// Whether a session that the store does not hold may live behind the upstream.
+    pub(crate) fn may_be_upstreams(&self, session: &str) -> bool {
+        self.sources.may_be_upstreams(session)
     }
 
     pub(crate) fn guard(&self) -> &guard::Guard {

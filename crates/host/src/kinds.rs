@@ -96,6 +96,13 @@ pub const KINDS: &[Kind] = &[
     kind("not_cached", 3, 404, "message_not_found"),
     kind("cache_failed", 7, 500, "Transcript cache request failed"),
     kind("cache_off", 7, 501, "Transcript cache is unavailable for this runtime"),
+    // Exporting. The route answers 500 to whatever keeps it from exporting a session that is there,
+    // since its clients know no other status.
+    kind("attachment_missing", 7, 500, "an image of the session is missing"),
+    kind("attachment_damaged", 7, 500, "an image of the session is damaged"),
+    kind("no_attachments", 7, 500, "the images of sessions are not known to this host"),
+    kind("no_store", 7, 500, "this host keeps no sessions"),
+    kind("not_exportable", 3, 404, "only sessions of the store can be exported"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.

@@ -12,6 +12,7 @@
 //! | [`HostOptions`], [`UpstreamOptions`] | what it is told before it starts |
 //! | [`check_upstream`] | whether an OpenCode server answers, and takes our login |
 //! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
+//! | [`export`] | a session as a ZIP archive |
 //! | [`kinds`] | one table from every kind of failure to exit code, status and text |
 //!
 //! Inside, a request goes from `http` (who may ask, what is asked, what every response carries) to
@@ -27,6 +28,7 @@
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
 //! | `/api/openchamber/transcript-cache/*` | what clients keep here of settled messages |
+//! | `GET /api/session.export` | a session as a ZIP archive: `sessionId`, `includeDescendants` |
 //! | `GET /health` | that the process answers |
 //! | `GET /metrics` | what the host counts |
 //! | `GET /` | the reader |
@@ -77,6 +79,7 @@
 mod blocking;
 mod driver;
 mod events;
+pub mod export;
 mod failure;
 mod host;
 mod http;

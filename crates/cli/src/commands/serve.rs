@@ -94,7 +94,7 @@ fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOpti
     ] {
         *target = value.unwrap_or(*target);
     }
-    options.attachments.clone_from(&settings.attachments);
+    options.attachments = store::attachments(settings)?;
     options.auth.password_file.clone_from(&settings.password_file);
     options.auth.token_file.clone_from(&settings.token_file);
     options.auth.tokens_required = settings.token_file.is_some();

@@ -60,9 +60,12 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
     let compress = host.compresses();
     let router = Router::new().fallback(answer).with_state(host);
     if compress {
-        // An event has to leave when it happens, and not when a block of them is full.
-        let large_enough = SizeAbove::new(COMPRESS_FROM_BYTES).and(NotForContentType::SSE);
-        router.layer(CompressionLayer::new().compress_when(large_enough))
+        // An event has to leave when it happens, and not when a block of them is full; an archive
+        // is compressed as it is.
+        let worth_it = SizeAbove::new(COMPRESS_FROM_BYTES)
+            .and(NotForContentType::SSE)
+            .and(NotForContentType::const_new(export::MEDIA_TYPE));
+        router.layer(CompressionLayer::new().compress_when(worth_it))
     } else {
         router
     }

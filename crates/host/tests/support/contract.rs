@@ -45,6 +45,9 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
         );
         return;
     }
+    if target.segments().as_slice() == ["api", "session.export"] && told.status == 200 {
+        return check_archive(told);
+    }
     let is_json = told.header("content-type").is_some_and(|media| media.contains("json"));
     if !is_json {
         assert!(!target.is_api(), "everything under /api answers with JSON");
@@ -411,6 +414,18 @@ fn check_slim(record: &Value) {
             assert!(state.get(*key).is_none(), "{key} in a slim {}", part["type"]);
         }
     }
+}
+
+/// An archive is saved as it comes, under the name that comes with it.
+fn check_archive(told: Told<'_>) {
+    assert_eq!(told.header("content-type"), Some("application/zip"));
+    assert_eq!(told.header("content-encoding"), None, "an archive is compressed already");
+    let name = told.header("content-disposition").expect("an archive has a name");
+    let name = name.strip_prefix("attachment; filename=\"dsh-session-");
+    let name = name.and_then(|name| name.strip_suffix(".zip\"")).expect("of the usual form");
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    assert!(!name.is_empty() && name.bytes().all(plain), "{name}");
+    assert!(told.body.starts_with(b"PK\x03\x04"), "an archive begins with an entry");
 }
 
 fn check_list(list: &Map<String, Value>) {

@@ -48,6 +48,8 @@ pub struct Answer {
     /// How many bytes the body has as it was sent.
     pub sent_bytes: usize,
     pub body: String,
+    /// The body as it is, for what is no text.
+    pub bytes: Vec<u8>,
 }
 
 impl RunningHost {
@@ -218,7 +220,7 @@ impl Asking {
         let asked = Asked { method: &self.method, target: &self.target };
         check(asked, Told { status, headers: &headers, body: &decoded });
         let body = String::from_utf8_lossy(&decoded).into_owned();
-        Ok(Answer { status, headers, sent_bytes: sent.len(), body })
+        Ok(Answer { status, headers, sent_bytes: sent.len(), body, bytes: decoded })
     }
 }
 
