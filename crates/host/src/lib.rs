@@ -72,6 +72,7 @@
 //! # }
 //! ```
 
+mod auth;
 mod blocking;
 mod driver;
 mod failure;
@@ -84,6 +85,9 @@ mod serve;
 mod source;
 mod upstream;
 
+pub use auth::{
+    ApiToken, PasswordError, Scope, Secret, TokenFile, TokenFileError, TokenState, UnknownScope,
+};
 pub use driver::TurnPageRequest;
 pub use failure::Failure;
 pub use host::Host;
