@@ -43,6 +43,24 @@ impl Failure {
         Self::of_row(row, row.text)
     }
 
+    /// The same with its kind as `code`, and with more members.
+    pub(crate) fn with_code(kind: &str, more: &[(&str, serde_json::Value)]) -> Self {
+        let row = kinds::of(kind);
+        let mut body = serde_json::Map::new();
+        body.insert("error".to_owned(), row.text.into());
+        body.insert("code".to_owned(), row.kind.into());
+        body.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        Self { body: serde_json::Value::Object(body).to_string(), ..Self::of_row(row, row.text) }
+    }
+
+    /// Nothing was shown that lets anyone in. The body is the one that clients of the other host
+    /// show a login for.
+    pub(crate) fn unauthenticated() -> Self {
+        let row = kinds::of("unauthenticated");
+        let body = json!({ "error": row.text, "locked": true }).to_string();
+        Self { body, ..Self::of_row(row, row.text) }
+    }
+
     /// The request is not what it must be.
     pub(crate) fn bad_request(text: &str) -> Self {
         Self::of_row(kinds::of("usage"), text)

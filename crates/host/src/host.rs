@@ -18,11 +18,15 @@ use turnkeep_turns::{
 };
 
 use crate::{
+    auth::Auth,
     driver::{self, ChangesRequest, Dated, MessageRequest, Place, Sources, TurnPageRequest},
     events::{Hub, live::LiveHost},
     export::Exporter,
     failure::Failure,
-    http::{self, guard},
+    http::{
+        self,
+        guard::{self, Door},
+    },
     listing::{self, ListRequest, Listing, SessionSummary},
     metrics::Metrics,
     options::{ConnectionLimits, HostError, HostOptions, TlsOptions},
@@ -39,6 +43,7 @@ pub struct Host {
     live: LiveHost,
     exporter: Option<Exporter>,
     guard: guard::Guard,
+    auth: Arc<Auth>,
     listen: std::net::SocketAddr,
     reconcile: ReconcileConfig,
     scan_limit: usize,
@@ -58,11 +63,10 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// An address to listen on that other machines can reach, or a system without random numbers.
+    /// An address to listen on that other machines can reach without a password or a token, a file
+    /// of those that is of no use, or a system without random numbers.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
-        if !guard::is_loopback(options.listen.ip()) {
-            return Err(HostError::NotLoopback { address: options.listen });
-        }
+        let auth = Auth::load(&options.auth, options.listen)?;
         let limits =
             FoldLimits { cache_bytes: options.fold_cache_bytes, listing: options.listing_probe };
         let attachments = options.attachments.map(Attachments::at);
@@ -89,6 +93,7 @@ impl Host {
                 keys,
             },
             guard: guard::Guard::new(&options.allow_origins),
+            auth: Arc::new(auth),
             listen: options.listen,
             scan_limit: options.scan_limit,
             page_deadline: options.page_deadline,
@@ -118,7 +123,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// A listener that other machines can reach, or a certificate that is of no use.
+    /// A listener that other machines can reach, of an open host, or a certificate that is of no use.
     pub async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -126,8 +131,8 @@ impl Host {
     ) -> Result<(), HostError> {
         let bound = listener.local_addr();
         let address = bound.map_err(|source| HostError::Listen { address: self.listen, source })?;
-        if !guard::is_loopback(address.ip()) {
-            return Err(HostError::NotLoopback { address });
+        if self.auth.door() == Door::Open && !guard::is_loopback(address.ip()) {
+            return Err(HostError::Unprotected { address });
         }
         if let Some(path) = &self.transcript_cache_path
             && let Some(cache) = TranscriptCache::open(path).await
@@ -270,6 +275,22 @@ impl Host {
 
     pub(crate) fn sources(&self) -> &Sources {
         &self.sources
+    }
+
+    /// Whether this host lets in whoever is on its machine: there is no password, and no token is
+    /// asked for.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.auth.door() == Door::Open
+    }
+
+    /// Who is let in.
+    pub(crate) fn auth(&self) -> &Arc<Auth> {
+        &self.auth
+    }
+
+    pub(crate) fn limits(&self) -> &ConnectionLimits {
+        &self.limits
     }
 
     /// The signal that this host stops, for what would otherwise go on for ever.

@@ -103,6 +103,15 @@ pub const KINDS: &[Kind] = &[
     kind("no_attachments", 7, 500, "the images of sessions are not known to this host"),
     kind("no_store", 7, 500, "this host keeps no sessions"),
     kind("not_exportable", 3, 404, "only sessions of the store can be exported"),
+    // Who is let in.
+    kind("unauthenticated", 7, 401, "authentication required"),
+    kind("wrong_password", 7, 401, "wrong password or token"),
+    kind("insufficient_scope", 7, 403, "your token does not allow that"),
+    kind("locked_out", 7, 429, "too many failed logins"),
+    kind("busy", 7, 503, "too many logins at a time"),
+    kind("too_large", 7, 413, "request body too large"),
+    kind("token_exists", 2, 409, "there is a token of that name"),
+    kind("no_such_token", 3, 404, "no such token"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.

@@ -76,6 +76,7 @@
 //! # }
 //! ```
 
+mod auth;
 mod blocking;
 mod driver;
 mod events;
@@ -94,6 +95,9 @@ mod source;
 mod transcript_cache;
 mod upstream;
 
+pub use auth::{
+    ApiToken, PasswordError, Scope, Secret, TokenFile, TokenFileError, TokenState, UnknownScope,
+};
 pub use driver::TurnPageRequest;
 pub use events::{EventId, EventTiming, Hub, HubStats, Moment, Origin, Published};
 pub use failure::Failure;

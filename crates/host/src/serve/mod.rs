@@ -29,14 +29,15 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 pub use self::tls::TlsError;
-use self::{
-    patience::{Connection, RequestBody},
-    room::{Place, Room},
-};
 pub(crate) use self::{
+    patience::Hangup,
     peer::{Peer, Proxies, is_from_elsewhere},
     shutdown::Shutdown,
     tls::acceptor,
+};
+use self::{
+    patience::{Connection, RequestBody},
+    room::{Place, Room},
 };
 use crate::options::ConnectionLimits;
 
@@ -115,8 +116,13 @@ impl Serving {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let router = TowerToHyperService::new(self.router.clone());
-        let service = service_fn(|request| router.call(self.incoming(request, address, encrypted)));
-        let stream = Connection::new(stream, self.limits.write_idle, place);
+        let hangup = Hangup::default();
+        let service = service_fn(|request| {
+            let mut request = self.incoming(request, address, encrypted);
+            request.extensions_mut().insert(hangup.clone());
+            router.call(request)
+        });
+        let stream = Connection::new(stream, self.limits.write_idle, place, &hangup);
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.head)
@@ -165,6 +171,7 @@ impl Default for ConnectionLimits {
             drain: Duration::from_secs(10),
             connections,
             connections_of_one: (connections / 4).max(32),
+            recheck: Duration::from_secs(5),
         }
     }
 }

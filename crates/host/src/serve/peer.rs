@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -19,8 +19,12 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Of a request that did not come over a connection of ours. Nothing is believed of it.
-    pub(crate) const UNKNOWN: Self =
-        Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), secure: false };
+    const UNKNOWN: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), secure: false };
+
+    /// The one of a request, from its extensions.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        extensions.get().copied().unwrap_or(Self::UNKNOWN)
+    }
 
     /// The addresses that one household or machine chooses from freely: an IPv4 address, or the /64
     /// of an IPv6 one. Whoever is counted by less than that picks a new address for every try.
