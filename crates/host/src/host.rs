@@ -17,6 +17,7 @@ use crate::{
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
     options::{ConnectionLimits, HostError, HostOptions, TlsOptions},
+    proxy::Proxy,
     serve::{self, Proxies, Serving, Shutdown},
     source::{FoldLimits, LogSource, OpenCodeSource},
     upstream::{Trouble, Upstream},
@@ -36,6 +37,7 @@ pub struct Host {
     tls: Option<TlsOptions>,
     proxies: Proxies,
     shutdown: Shutdown,
+    proxy: Proxy,
 }
 
 impl Host {
@@ -75,6 +77,7 @@ impl Host {
             tls: options.tls,
             proxies: Proxies::new(options.auth.trusted_proxies),
             shutdown: Shutdown::default(),
+            proxy: Proxy::new(options.proxy),
         })
     }
 
@@ -224,13 +227,23 @@ impl Host {
         self.compress
     }
 
-    /// What a path under `/api` that is no route of ours is answered with.
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    pub(crate) fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+
+    pub(crate) fn page_deadline(&self) -> Duration {
+        self.page_deadline
+    }
+
+    /// What a path under `/api` that is no route of ours is answered with where there is no
+    /// upstream to ask.
+    #[expect(clippy::unused_self, reason = "other answers of this host say so as well")]
     pub(crate) fn no_such_api(&self) -> Failure {
-        let text = match self.sources.upstream() {
-            Some(_) => "this host does not forward other requests to its upstream",
-            None => "no upstream configured",
-        };
-        Failure::no_route(text)
+        Failure::no_route("no upstream configured")
     }
 }
 

@@ -9,7 +9,7 @@
 //! | | |
 //! |---|---|
 //! | [`Host`] | answers requests, over HTTP or called as a library |
-//! | [`HostOptions`], [`UpstreamOptions`] | what it is told before it starts |
+//! | [`HostOptions`], [`UpstreamOptions`], [`ProxyOptions`] | what it is told before it starts |
 //! | [`check_upstream`] | whether an OpenCode server answers, and takes our login |
 //! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
 //! | [`kinds`] | one table from every kind of failure to exit code, status and text |
@@ -26,6 +26,8 @@
 //! | `GET /api/session/:id/message/:message` | one message whole: `directory`, `includeReasoning` |
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
+//! | `GET /api/session/:id/message` | the official list of messages: `limit`, `before`, `directory`, `includeReasoning` |
+//! | any other `/api/…` | what the OpenCode server has at that path without `/api` |
 //! | `GET /health` | that the process answers |
 //! | `GET /` | the reader |
 //!
@@ -80,6 +82,7 @@ mod http;
 pub mod kinds;
 mod listing;
 mod options;
+mod proxy;
 mod serve;
 mod source;
 mod upstream;
@@ -89,6 +92,7 @@ pub use failure::Failure;
 pub use host::Host;
 pub use ipnet::IpNet;
 pub use options::{AuthOptions, ConnectionLimits, HostError, HostOptions, TlsOptions};
+pub use proxy::ProxyOptions;
 pub use serve::TlsError;
 pub use turnkeep_turns::reconcile::{Budgets, KeyRing, KeyRingError};
 pub use upstream::{UpstreamAddressError, UpstreamHealth, UpstreamOptions, check_upstream};

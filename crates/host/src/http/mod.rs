@@ -16,7 +16,7 @@ mod log;
 mod message;
 mod metrics;
 mod openapi;
-mod percent;
+pub(crate) mod percent;
 mod pieces;
 mod proxy;
 mod query;
@@ -35,10 +35,13 @@ use axum::{
     Router,
     body::{Body, HttpBody as _},
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header},
+    http::{Extensions, HeaderMap, HeaderValue, Method, Response, StatusCode, header},
 };
 use futures_util::FutureExt as _;
-use tower_http::compression::{CompressionLayer, predicate::SizeAbove};
+use tower_http::compression::{
+    CompressionLayer,
+    predicate::{Predicate as _, SizeAbove},
+};
 
 use self::{
     log::RequestLog,
@@ -56,7 +59,10 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
     let router = Router::new().fallback(answer).with_state(host);
     if compress {
         let large_enough = SizeAbove::new(COMPRESS_FROM_BYTES);
-        router.layer(CompressionLayer::new().compress_when(large_enough))
+        let ours = |_, _, _: &HeaderMap, extensions: &Extensions| {
+            extensions.get::<proxy::AsItCame>().is_none()
+        };
+        router.layer(CompressionLayer::new().compress_when(large_enough.and(ours)))
     } else {
         router
     }

@@ -166,6 +166,15 @@ async fn read_on(entry: &Entry) -> Result<Option<(Arc<dyn SessionHandle>, Vec<Ev
     }
 }
 
+/// Some of a session's records.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordPage {
+    /// Oldest first.
+    pub(crate) records: Vec<Text>,
+    /// The cursor of older ones, when there are any.
+    pub(crate) next: Option<String>,
+}
+
 /// One session of the store.
 #[derive(Debug)]
 pub(crate) struct LogSession {
@@ -176,6 +185,16 @@ impl LogSession {
     /// What a listing says of it.
     pub(crate) async fn glimpse(&self) -> Option<Glimpse> {
         self.fold.lock().await.as_ref().map(Entry::glimpse)
+    }
+
+    /// The newest records before this event, oldest first, and where older ones start.
+    pub(crate) async fn records(&self, before: Option<Seq>, limit: usize) -> RecordPage {
+        let slot = self.fold.lock().await;
+        let Some(entry) = slot.as_ref() else { return RecordPage::default() };
+        let page = entry.fold().page(before, limit);
+        let oldest = page.rows.first().map(|(seq, _)| encode_seq(*seq));
+        let records = page.rows.into_iter().map(|(_, record)| record.text().clone()).collect();
+        RecordPage { records, next: oldest.filter(|_| page.more) }
     }
 
     async fn record(&self, id: &str) -> Result<Text, MessageError> {

@@ -3,6 +3,7 @@
 //! One pooled client. What comes back is either a body of JSON text or one of few kinds of
 //! [`Trouble`]; nothing that the server says in an error reaches a client or a log.
 
+mod forward;
 mod health;
 mod options;
 mod readiness;
@@ -12,6 +13,8 @@ mod sessions;
 
 use reqwest::{Client, StatusCode, Url, header, redirect};
 
+use forward::Clients;
+pub(crate) use forward::{Forward, Unforwarded};
 pub use health::{UpstreamHealth, check_upstream};
 pub use options::{UpstreamAddressError, UpstreamOptions};
 use readiness::{NotReady, PROBE_DEADLINE, Probe, Readiness};
@@ -32,6 +35,7 @@ pub(crate) struct Upstream {
     readiness: Readiness,
     told: Told,
     rooms: Rooms,
+    forwarding: Clients,
 }
 
 /// One request, so that it can be sent again.
@@ -66,6 +70,7 @@ impl Upstream {
             readiness: Readiness::default(),
             told: Told::default(),
             rooms: Rooms::new(body_bytes),
+            forwarding: Clients::new(),
         })
     }
 
