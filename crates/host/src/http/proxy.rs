@@ -1,13 +1,15 @@
 //! Everything else under `/api`, which is the upstream's, and the official list of messages, which
 //! is the upstream's for its own sessions.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     body::Body,
     extract::Request,
     http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header},
 };
+use bytes::Bytes;
+use futures_util::stream;
 use hyper::{body::Incoming, upgrade::OnUpgrade};
 use tokio::time::{Instant, timeout_at};
 use turnkeep_log::SessionId;
@@ -219,7 +221,10 @@ async fn send(
     *response.status_mut() = answer.status;
     *response.headers_mut() = headers::to_client(answer.headers, upstream.place());
     response.extensions_mut().insert(AsItCame);
-    *response.body_mut() = if headers::is_event_stream(response.headers()) {
+    *response.body_mut() = if parts.method == Method::HEAD {
+        // Of a length that is not known: the one in the head, if any, is that of another answer.
+        Body::from_stream(stream::empty::<Result<Bytes, Infallible>>())
+    } else if headers::is_event_stream(response.headers()) {
         Body::new(Watched::new(body, options.stall, WhenIdle::End))
     } else {
         Body::new(Watched::new(body, options.idle, WhenIdle::Break))

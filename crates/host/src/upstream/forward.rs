@@ -42,6 +42,9 @@ const KEEPALIVE_RETRIES: u32 = 4;
 /// Idle connections are kept for less time than servers keep theirs.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 
+/// How much room a body gets on the word of its header alone.
+const MAX_ANNOUNCED_BYTES: usize = 16 << 20;
+
 /// What sends requests.
 #[derive(Debug)]
 pub(super) struct Clients {
@@ -179,7 +182,8 @@ impl Upstream {
             return Err(Trouble::Oversized);
         }
         let mut room = self.rooms.take(announced.unwrap_or(largest)).await;
-        let mut collected = Vec::new();
+        let mut collected =
+            Vec::with_capacity(announced.unwrap_or_default().min(MAX_ANNOUNCED_BYTES));
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|_| Trouble::Broken)?;

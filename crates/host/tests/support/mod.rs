@@ -6,5 +6,6 @@ pub mod both;
 pub mod contract;
 pub mod host;
 pub mod logs;
+pub mod raw_upstream;
 pub mod store;
 pub mod upstream;
