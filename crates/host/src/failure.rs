@@ -66,6 +66,13 @@ impl Failure {
         Self::of_row(kinds::of("usage"), text)
     }
 
+    /// The upstream takes no requests for now; clients know this body and ask again.
+    pub(crate) fn restarting() -> Self {
+        let row = kinds::of("restarting");
+        let body = json!({ "error": row.text, "restarting": true }).to_string();
+        Self { body, ..Self::of_row(row, row.text) }
+    }
+
     /// There is nothing at this path.
     pub(crate) fn no_route(text: &str) -> Self {
         Self::of_row(kinds::of("no_route"), text)

@@ -28,8 +28,9 @@ use crate::{
         guard::{self, Door},
     },
     listing::{self, ListRequest, Listing, SessionSummary},
-    metrics::Metrics,
+    metrics::{self, Metrics},
     options::{ConnectionLimits, HostError, HostOptions, TlsOptions},
+    proxy::Proxy,
     serve::{self, Proxies, Serving, Shutdown},
     source::{FoldLimits, LogSource, OpenCodeSource},
     transcript_cache::{TranscriptCache, path::is_blank},
@@ -56,6 +57,7 @@ pub struct Host {
     transcript_cache_path: Option<PathBuf>,
     /// Open while the host serves, when there is one.
     transcript_cache: OnceLock<TranscriptCache>,
+    proxy: Proxy,
 }
 
 impl Host {
@@ -104,6 +106,7 @@ impl Host {
             shutdown: Shutdown::default(),
             transcript_cache_path: options.transcript_cache.filter(|path| !is_blank(path)),
             transcript_cache: OnceLock::new(),
+            proxy: Proxy::new(options.proxy),
         })
     }
 
@@ -260,6 +263,7 @@ impl Host {
         if let Some(log) = &self.sources.log {
             readings.extend(log.readings());
         }
+        readings.extend(metrics::events(&self.hub().stats()));
         self.metrics().render(readings)
     }
 
@@ -325,13 +329,19 @@ impl Host {
         self.compress
     }
 
-    /// What a path under `/api` that is no route of ours is answered with.
+    pub(crate) fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+
+    pub(crate) fn page_deadline(&self) -> Duration {
+        self.page_deadline
+    }
+
+    /// What a path under `/api` that is no route of ours is answered with where there is no
+    /// upstream to ask.
+    #[expect(clippy::unused_self, reason = "other answers of this host say so as well")]
     pub(crate) fn no_such_api(&self) -> Failure {
-        let text = match self.sources.upstream() {
-            Some(_) => "this host does not forward other requests to its upstream",
-            None => "no upstream configured",
-        };
-        Failure::no_route(text)
+        Failure::no_route("no upstream configured")
     }
 }
 

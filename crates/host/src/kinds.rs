@@ -112,6 +112,13 @@ pub const KINDS: &[Kind] = &[
     kind("too_large", 7, 413, "request body too large"),
     kind("token_exists", 2, 409, "there is a token of that name"),
     kind("no_such_token", 3, 404, "no such token"),
+    // What is handed on to the upstream.
+    kind("restarting", 7, 503, "OpenCode is restarting"),
+    kind("service_unavailable", 7, 503, "OpenCode service unavailable"),
+    kind("upstream_timed_out", 7, 504, "OpenCode upstream timed out"),
+    kind("upload_timed_out", 7, 408, "the request's body stopped coming"),
+    kind("stored_session", 3, 404, "OpenCode does not have this session, turnkeep stores it"),
+    kind("stored_session_is_read", 7, 409, "a stored session is only read here"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.

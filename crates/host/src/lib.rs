@@ -9,7 +9,7 @@
 //! | | |
 //! |---|---|
 //! | [`Host`] | answers requests, over HTTP or called as a library |
-//! | [`HostOptions`], [`UpstreamOptions`] | what it is told before it starts |
+//! | [`HostOptions`], [`UpstreamOptions`], [`ProxyOptions`] | what it is told before it starts |
 //! | [`check_upstream`] | whether an OpenCode server answers, and takes our login |
 //! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
 //! | [`export`] | a session as a ZIP archive |
@@ -29,6 +29,8 @@
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
 //! | `/api/openchamber/transcript-cache/*` | what clients keep here of settled messages |
 //! | `GET /api/session.export` | a session as a ZIP archive: `sessionId`, `includeDescendants` |
+//! | `GET /api/session/:id/message` | the official list of messages: `limit`, `before`, `directory`, `includeReasoning` |
+//! | any other `/api/…` | what the OpenCode server has at that path without `/api` |
 //! | `GET /health` | that the process answers |
 //! | `GET /metrics` | what the host counts |
 //! | `GET /` | the reader |
@@ -89,6 +91,7 @@ mod listing;
 mod metrics;
 mod openapi;
 mod options;
+mod proxy;
 mod serve;
 mod session_log;
 mod source;
@@ -104,6 +107,7 @@ pub use failure::Failure;
 pub use host::Host;
 pub use ipnet::IpNet;
 pub use options::{AuthOptions, ConnectionLimits, HostError, HostOptions, TlsOptions};
+pub use proxy::ProxyOptions;
 pub use serve::TlsError;
 pub use turnkeep_turns::reconcile::{Budgets, KeyRing, KeyRingError};
 pub use upstream::{UpstreamAddressError, UpstreamHealth, UpstreamOptions, check_upstream};

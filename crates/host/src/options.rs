@@ -18,6 +18,7 @@ use turnkeep_turns::{
 use crate::{
     auth::{PasswordError, TokenFileError},
     events::EventTiming,
+    proxy::ProxyOptions,
     serve::TlsError,
     transcript_cache::path::is_blank,
     upstream::UpstreamOptions,
@@ -80,6 +81,8 @@ pub struct HostOptions {
     pub listing_probe: BlankGates,
     /// How long things take on the event streams.
     pub event_timing: EventTiming,
+    /// How long requests that are handed on to the upstream may take.
+    pub proxy: ProxyOptions,
 }
 
 /// Who may use a host.
@@ -154,6 +157,7 @@ impl Default for HostOptions {
             attachments: None,
             listing_probe: BlankGates::default(),
             event_timing: EventTiming::default(),
+            proxy: ProxyOptions::default(),
         }
     }
 }

@@ -18,7 +18,7 @@ mod log;
 mod message;
 mod metrics;
 mod openapi;
-mod percent;
+pub(crate) mod percent;
 mod pieces;
 mod proxy;
 mod query;
@@ -37,7 +37,7 @@ use axum::{
     Router,
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header},
+    http::{Extensions, HeaderMap, HeaderValue, Method, Response, StatusCode, header},
 };
 use futures_util::FutureExt as _;
 use tower_http::compression::{
@@ -67,7 +67,10 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
         let worth_it = SizeAbove::new(COMPRESS_FROM_BYTES)
             .and(NotForContentType::SSE)
             .and(NotForContentType::const_new(export::MEDIA_TYPE));
-        router.layer(CompressionLayer::new().compress_when(worth_it))
+        let ours = |_, _, _: &HeaderMap, extensions: &Extensions| {
+            extensions.get::<proxy::AsItCame>().is_none()
+        };
+        router.layer(CompressionLayer::new().compress_when(worth_it.and(ours)))
     } else {
         router
     }

@@ -7,6 +7,7 @@
 //! A label is a `&'static str` throughout: a word of the program. No id, path, address or text of
 //! a client can become one, and how many series there are is bounded by the program.
 
+mod events;
 mod pages;
 mod process;
 mod requests;
@@ -29,6 +30,7 @@ use prometheus_client::{
 };
 
 pub(crate) use self::{
+    events::{bytes_of, readings as events},
     pages::Pages,
     requests::{InFlight, Outcome, Requests},
     upstream::UpstreamCalls,
@@ -68,7 +70,6 @@ pub(crate) struct Reading {
 
 /// What kind of number a [`Reading`] is.
 #[derive(Clone, Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the event channels will have some of each"))]
 pub(crate) enum Value {
     /// One that only grows.
     Count(u64),

@@ -15,6 +15,7 @@ pub(crate) struct UpstreamCalls {
     probes: Family<[Label; 1], Counter>,
     pages: Family<[Label; 1], Counter>,
     troubles: Family<[Label; 1], Counter>,
+    forwarded: Family<[Label; 1], Counter>,
 }
 
 impl UpstreamCalls {
@@ -25,6 +26,7 @@ impl UpstreamCalls {
             probes: Family::default(),
             pages: Family::default(),
             troubles: Family::default(),
+            forwarded: Family::default(),
         };
         registry.register(
             "upstream_requests",
@@ -52,7 +54,17 @@ impl UpstreamCalls {
             "Requests that it did not answer as asked, by what was amiss",
             calls.troubles.clone(),
         );
+        registry.register(
+            "upstream_forwarded",
+            "Requests of clients that were handed on to it, by whether it answered",
+            calls.forwarded.clone(),
+        );
         calls
+    }
+
+    /// A request of a client was handed on, and how that went.
+    pub(crate) fn forwarded(&self, outcome: &'static str) {
+        self.forwarded.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     /// A request goes out.

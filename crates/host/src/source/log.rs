@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     blocking::off_the_workers,
-    metrics::{Reading, Value},
+    metrics::{Reading, Value, bytes_of},
 };
 
 /// How many small sessions are read at a time for a listing.
@@ -71,8 +71,6 @@ impl LogSource {
     pub(crate) fn readings(&self) -> [Reading; 2] {
         let (sessions, bytes) = self.folds.size();
         let state = |number| Value::State(u32::try_from(number).map_or(f64::MAX, f64::from));
-        // About, and to the kibibyte: whole numbers of bytes need not fit a float.
-        let bytes = u32::try_from(bytes >> 10).map_or(f64::MAX, |kib| f64::from(kib) * 1024.0);
         [
             Reading {
                 name: "store_open_sessions",
@@ -84,7 +82,7 @@ impl LogSource {
                 name: "fold_cache",
                 help: "What is kept of folded sessions",
                 unit: Some(Unit::Bytes),
-                value: Value::State(bytes),
+                value: Value::State(bytes_of(bytes)),
             },
         ]
     }
@@ -193,6 +191,15 @@ async fn read_on(entry: &Entry) -> Result<Option<(Arc<dyn SessionHandle>, Vec<Ev
     }
 }
 
+/// Some of a session's records.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordPage {
+    /// Oldest first.
+    pub(crate) records: Vec<Text>,
+    /// The cursor of older ones, when there are any.
+    pub(crate) next: Option<String>,
+}
+
 /// One session of the store.
 #[derive(Debug)]
 pub(crate) struct LogSession {
@@ -203,6 +210,16 @@ impl LogSession {
     /// What a listing says of it.
     pub(crate) async fn glimpse(&self) -> Option<Glimpse> {
         self.fold.lock().await.as_ref().map(Entry::glimpse)
+    }
+
+    /// The newest records before this event, oldest first, and where older ones start.
+    pub(crate) async fn records(&self, before: Option<Seq>, limit: usize) -> RecordPage {
+        let slot = self.fold.lock().await;
+        let Some(entry) = slot.as_ref() else { return RecordPage::default() };
+        let page = entry.fold().page(before, limit);
+        let oldest = page.rows.first().map(|(seq, _)| encode_seq(*seq));
+        let records = page.rows.into_iter().map(|(_, record)| record.text().clone()).collect();
+        RecordPage { records, next: oldest.filter(|_| page.more) }
     }
 
     async fn record(&self, id: &str) -> Result<Text, MessageError> {

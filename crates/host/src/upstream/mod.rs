@@ -3,6 +3,7 @@
 //! One pooled client. What comes back is either a body of JSON text or one of few kinds of
 //! [`Trouble`]; nothing that the server says in an error reaches a client or a log.
 
+mod forward;
 mod health;
 mod options;
 mod readiness;
@@ -15,6 +16,8 @@ use std::sync::Arc;
 
 use reqwest::{Client, StatusCode, Url, header, redirect};
 
+use forward::Clients;
+pub(crate) use forward::{Forward, Unforwarded};
 pub use health::{UpstreamHealth, check_upstream};
 pub use options::{UpstreamAddressError, UpstreamOptions};
 use readiness::{NotReady, PROBE_DEADLINE, Probe, Readiness};
@@ -39,6 +42,7 @@ pub(crate) struct Upstream {
     told: Told,
     rooms: Rooms,
     calls: Arc<UpstreamCalls>,
+    forwarding: Clients,
 }
 
 /// One request, so that it can be sent again.
@@ -78,6 +82,7 @@ impl Upstream {
             told: Told::default(),
             rooms: Rooms::new(body_bytes),
             calls,
+            forwarding: Clients::new(),
         })
     }
 

@@ -53,6 +53,11 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
         assert!(!target.is_api(), "everything under /api answers with JSON");
         return;
     }
+    if let ["api", "session", _, "message"] = target.segments().as_slice()
+        && let Ok(Value::Array(records)) = serde_json::from_slice(told.body)
+    {
+        return target.check_official_list(&records, told);
+    }
     assert_eq!(told.header("content-type"), Some("application/json; charset=utf-8"));
     let body = std::str::from_utf8(told.body).expect("JSON is UTF-8");
     let json: Value = serde_json::from_str(body).expect("a JSON body is JSON");
@@ -200,6 +205,22 @@ impl Target {
         let raw: Raw<'_> = serde_json::from_str(body).unwrap();
         let bytes: usize = raw.records.iter().map(|record| record.get().len()).sum();
         assert_eq!(page["responseBytes"], bytes, "responseBytes are those of the records");
+    }
+
+    /// The official list is as its source has it, reasoning aside. Where it goes on is told twice.
+    fn check_official_list(&self, records: &[Value], told: Told<'_>) {
+        for record in records {
+            self.check_reasoning(parts_of(record));
+        }
+        let (next, link) = (told.header("x-next-cursor"), told.header("link"));
+        assert_eq!(next.is_some(), link.is_some(), "both or none");
+        if let (Some(next), Some(link)) = (next, link) {
+            assert!(
+                link.starts_with("</api/session/") && link.contains("; rel=\"next\""),
+                "{link}"
+            );
+            assert!(!next.is_empty() && !records.is_empty(), "a cursor leads on");
+        }
     }
 
     fn check_message(&self, message: &Map<String, Value>) {
@@ -377,6 +398,10 @@ fn check_error(error: &Map<String, Value>) {
     let text = error.get("error").and_then(Value::as_str).expect("an error has a text");
     assert!(!text.is_empty() && text.len() < 200, "{text}");
     for (key, value) in error {
+        if key == "restarting" {
+            assert_eq!(value, true, "it is said only when it is so");
+            continue;
+        }
         assert!(["error", "code", "session"].contains(&key.as_str()), "{key} in an error");
         assert!(value.is_string(), "{key} of an error is a string");
     }

@@ -7,5 +7,6 @@ pub mod contract;
 pub mod described;
 pub mod host;
 pub mod logs;
+pub mod raw_upstream;
 pub mod store;
 pub mod upstream;
