@@ -12,7 +12,12 @@ use std::{
 use support::{
     both::Served,
     host::RunningHost,
+    logs::Logs,
     store::{TestStore, turns},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
 };
 use turnkeep_host::HostOptions;
 use turnkeep_store::SessionStore;
@@ -211,4 +216,49 @@ async fn what_is_known_of_the_process_is_plausible() {
         assert!(scrape.value("process_open_fds") > 3.0);
         assert!(scrape.value("process_max_fds") >= scrape.value("process_open_fds"));
     }
+}
+
+/// Scrapes until a number is what it should be.
+async fn eventually(host: &RunningHost, series: &str, expected: f64) {
+    for _ in 0..1000 {
+        if (Scrape::of(host).await.value(series) - expected).abs() < f64::EPSILON {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("{series} is never {expected}");
+}
+
+#[tokio::test]
+async fn a_stream_is_under_way_for_as_long_as_it_lasts() {
+    let logs = Logs::start();
+    let store = TestStore::new();
+    let mut options = HostOptions::default();
+    options.store = Some(Arc::clone(&store.store) as Arc<dyn SessionStore>);
+    let host = RunningHost::start(options).await;
+    let origin = host.origin();
+    let address = origin.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!("GET /api/global/event HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let read = stream.read(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..read]).to_ascii_lowercase();
+    assert!(answer.starts_with("http/1.1 200"), "{answer}");
+    let id = answer.split("x-request-id: ").nth(1).unwrap()[..16].to_owned();
+
+    let clients = "turnkeep_event_clients{kind=\"sse\"}";
+    let in_flight = "turnkeep_http_requests_in_flight{route=\"events\"}";
+    eventually(&host, clients, 1.0).await;
+    eventually(&host, in_flight, 1.0).await;
+    assert!(!logs.text().contains("stream ended"));
+    drop(stream);
+    eventually(&host, in_flight, 0.0).await;
+    eventually(&host, clients, 0.0).await;
+    let text = logs.text();
+    let ends: Vec<_> = text.lines().filter(|line| line.contains("stream ended")).collect();
+    assert_eq!(ends.len(), 1, "{ends:?}");
+    assert!(ends[0].contains(&id) && ends[0].contains("whole=false"), "{ends:?} of {id}");
+    let head = text.lines().find(|line| line.contains("route=\"events\" status=200"));
+    assert!(head.is_some_and(|line| line.contains(&id)), "{text}");
 }

@@ -15,10 +15,10 @@ use utoipa::openapi::{
 use crate::kinds;
 
 /// What every route but the open ones may refuse a request with.
-const GUARDED: &[&str] = &["forbidden_host", "forbidden_origin"];
+const GUARDED: &[&str] = &["usage", "unauthenticated", "insufficient_scope", "locked_out"];
 
 /// What any route may fail with.
-const ANYWHERE: &[&str] = &["internal"];
+const ANYWHERE: &[&str] = &["forbidden_host", "forbidden_origin", "internal"];
 
 /// Ids are not longer than this, in UTF-16 units.
 pub(super) const MAX_ID: usize = 512;
@@ -48,6 +48,7 @@ pub(super) struct Draft {
     good: Vec<(u16, Response)>,
     kinds: Vec<&'static str>,
     guarded: bool,
+    passes_on: bool,
 }
 
 impl Draft {
@@ -58,7 +59,7 @@ impl Draft {
             .tag(tag)
             .summary(Some(summary))
             .description(Some(about));
-        Self { operation, good: Vec::new(), kinds: Vec::new(), guarded: true }
+        Self { operation, good: Vec::new(), kinds: Vec::new(), guarded: true, passes_on: false }
     }
 
     /// Takes a parameter.
@@ -143,8 +144,14 @@ impl Draft {
         self
     }
 
+    /// Hands on whatever else the upstream answers.
+    pub(super) fn passes_on(mut self) -> Self {
+        self.passes_on = true;
+        self
+    }
+
     fn finish(self) -> Operation {
-        let Self { mut operation, good, kinds, guarded } = self;
+        let Self { mut operation, good, kinds, guarded, passes_on } = self;
         operation = if guarded {
             let none: [&str; 0] = [];
             operation
@@ -156,9 +163,11 @@ impl Draft {
             operation.securities(Some([SecurityRequirement::default()]))
         };
         let mut failures: BTreeMap<u16, Vec<&'static kinds::Kind>> = BTreeMap::new();
-        for kind in kinds.into_iter().chain(GUARDED.iter().copied()).chain(ANYWHERE.iter().copied())
+        let guarded = if guarded { GUARDED } else { &[] };
+        for kind in kinds.into_iter().chain(guarded.iter().copied()).chain(ANYWHERE.iter().copied())
         {
             let row = kinds::of(kind);
+            debug_assert_eq!(row.kind, kind, "a kind of the table");
             let rows = failures.entry(row.status).or_default();
             if !rows.contains(&row) {
                 rows.push(row);
@@ -169,6 +178,10 @@ impl Draft {
         }
         for (status, rows) in failures {
             operation = operation.response(status.to_string(), failure(&rows));
+        }
+        if passes_on {
+            let other = ResponseBuilder::new().description("What the upstream answered, as it is.");
+            operation = operation.response("default", other);
         }
         operation.build()
     }

@@ -38,7 +38,7 @@ fn stream(operation: &str, summary: &str) -> Draft {
         .takes(in_head("Last-Event-ID", "The last event that the client has."))
         .takes(include_reasoning())
         .gives_other("The stream. It does not end by itself.", "text/event-stream")
-        .fails(&["usage", "no_route"])
+        .fails(&["usage", "no_route", "events_unavailable", "events_timed_out"])
 }
 
 fn socket(operation: &str, summary: &str) -> Draft {
@@ -48,5 +48,5 @@ fn socket(operation: &str, summary: &str) -> Draft {
         .takes(in_query("lastEventId", "The last event that the client has.", text(None)))
         .takes(include_reasoning())
         .gives_nothing(101, "The connection is a web socket from here on.")
-        .fails(&["usage", "no_route"])
+        .fails(&["usage", "no_route", "upgrade_required"])
 }

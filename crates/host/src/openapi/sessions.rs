@@ -88,20 +88,20 @@ fn events() -> Draft {
         .takes(in_query("offset", "The first event, by `seq`.", integer(0, i64::MAX, Some(0))))
         .takes(in_query("length", "How many at most.", integer(0, i64::MAX, None)))
         .gives_other("The events, each a `LogEvent` on a line of its own.", "application/x-ndjson")
-        .fails(&["usage", "bad_session", "session_not_found", "timed_out"])
+        .fails(&["usage", "bad_session", "session_not_found", "not_stored"])
         .fails(STORED)
 }
 
 fn follow() -> Draft {
     let about = "The same events as they are appended, as server-sent events whose `id` is the \
                  `seq`. A client that comes back names the last one it has.";
-    let seq = integer(0, i64::MAX, None);
+    let seq = integer(-1, i64::MAX, None);
     Draft::new("session_event_stream", TAG, "The log of a session, live", about)
         .takes(session())
-        .takes(in_query("after", "The last event that the client has.", seq))
+        .takes(in_query("after", "The last event that the client has; -1 for none.", seq))
         .takes(in_head("Last-Event-ID", "The same, as browsers send it."))
         .gives_other("The stream. It does not end by itself.", "text/event-stream")
-        .fails(&["usage", "bad_session", "session_not_found", "timed_out"])
+        .fails(&["usage", "bad_session", "session_not_found", "not_stored", "invalid_boundary"])
         .fails(STORED)
 }
 
@@ -119,6 +119,6 @@ fn export(operation: &str) -> Draft {
         ))
         .gives_other("The archive.", "application/zip")
         .with_header("content-disposition", "The name of the file to save.")
-        .fails(&["usage", "bad_session", "session_not_found", "internal"])
-        .fails(STORED)
+        .fails(&["usage", "session_not_found", "not_exportable", "no_store"])
+        .fails(&["no_attachments", "attachment_missing", "attachment_damaged"])
 }

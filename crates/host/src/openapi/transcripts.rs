@@ -176,4 +176,5 @@ fn messages() -> Draft {
             "upstream_timed_out",
         ])
         .fails(STORED)
+        .passes_on()
 }
