@@ -20,6 +20,12 @@ const GUARDED: &[&str] = &["usage", "unauthenticated", "insufficient_scope", "lo
 /// What any route may fail with.
 const ANYWHERE: &[&str] = &["forbidden_host", "forbidden_origin", "internal"];
 
+/// What the server says of a head that it does not take, with no body.
+const BEFORE_US: [(&str, &str); 2] = [
+    ("414", "The address is longer than 65,534 bytes."),
+    ("431", "The head is larger than 64 KiB, or has more than 100 fields."),
+];
+
 /// Ids are not longer than this, in UTF-16 units.
 pub(super) const MAX_ID: usize = 512;
 
@@ -178,6 +184,9 @@ impl Draft {
         }
         for (status, rows) in failures {
             operation = operation.response(status.to_string(), failure(&rows));
+        }
+        for (status, about) in BEFORE_US {
+            operation = operation.response(status, ResponseBuilder::new().description(about));
         }
         if passes_on {
             let other = ResponseBuilder::new().description("What the upstream answered, as it is.");
