@@ -45,7 +45,7 @@ pub fn events() -> &'static [String] {
     static EVENTS: OnceLock<Vec<String>> = OnceLock::new();
     EVENTS.get_or_init(|| {
         let mut kinds: HashMap<String, usize> = HashMap::new();
-        let stream = fs::read_to_string(format!("{FIXTURES}/a-short/global-event.sse")).unwrap();
+        let stream = fs::read_to_string(format!("{FIXTURES}-events/a-short-global.sse")).unwrap();
         let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
         let events = data.filter_map(|data| {
             let event: Value = serde_json::from_str(data).unwrap();

@@ -181,7 +181,7 @@ fn record(listed: &[(At, Value)]) -> Text {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(800))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn the_overlay_is_what_the_model_has(steps in vec(step(), 0..60), listed in listed()) {
@@ -217,7 +217,7 @@ proptest! {
     /// A part that was forgotten stays as its server lists it; any other is exact.
     #[test]
     fn no_more_is_kept_than_there_is_room_for(
-        steps in vec(step(), 0..60),
+        steps in vec(step(), 0..40),
         room in 0_usize..4000,
         (session, message) in (0..2_u8, 0..2_u8),
     ) {

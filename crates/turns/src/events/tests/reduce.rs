@@ -186,7 +186,7 @@ fn a_70_kb_patch_fits_a_64_kib_frame() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// An event's message is reduced as a page's message is, wherever it stands.
     #[test]
