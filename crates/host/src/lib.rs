@@ -91,6 +91,7 @@ pub use events::{EventId, EventTiming, Hub, HubStats, Moment, Origin, Published}
 pub use failure::Failure;
 pub use host::Host;
 pub use ipnet::IpNet;
-pub use options::{AuthOptions, HostError, HostOptions, TlsOptions};
+pub use options::{AuthOptions, ConnectionLimits, HostError, HostOptions, TlsOptions};
+pub use serve::TlsError;
 pub use turnkeep_turns::reconcile::{Budgets, KeyRing, KeyRingError};
 pub use upstream::{UpstreamAddressError, UpstreamHealth, UpstreamOptions, check_upstream};

@@ -10,7 +10,6 @@ use std::{
 
 use futures_util::task::AtomicWaker;
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use super::{
     event::{Event, Form},
@@ -34,8 +33,6 @@ pub(crate) struct Watch {
     pub(crate) directory: Option<Arc<str>>,
     /// The id of the last event it has seen.
     pub(crate) last: Option<String>,
-    /// What ends its connection when it does not even take its leave.
-    pub(crate) hangup: Option<CancellationToken>,
 }
 
 /// Where a client begins.
@@ -54,7 +51,6 @@ pub(crate) struct Start {
 pub(super) struct Client {
     pub(super) form: Form,
     directory: Option<Arc<str>>,
-    pub(super) hangup: Option<CancellationToken>,
     /// The place of the next event it gets.
     place: AtomicU64,
     /// What all events before that one cost.
@@ -72,7 +68,6 @@ impl Client {
         Self {
             form: watch.form,
             directory: watch.directory,
-            hangup: watch.hangup,
             place: AtomicU64::new(place),
             taken: AtomicU64::new(taken),
             behind_at_first: AtomicU64::new(behind),

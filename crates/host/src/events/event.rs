@@ -9,6 +9,7 @@ use bytes::Bytes;
 use turnkeep_log::Text;
 
 use super::{
+    client::Start,
     frames::{self, Channel, ResetReason},
     id::EventId,
 };
@@ -174,6 +175,11 @@ impl Event {
             WithoutReasoning::Changed(text) => Some((text, true)),
             WithoutReasoning::Nothing => None,
         }
+    }
+
+    /// Whether it came after the client had come.
+    pub(crate) fn is_new(&self, start: &Start) -> bool {
+        self.place >= start.barrier
     }
 
     /// What the event takes of a client's allowance, roughly; nothing when it is not sent.

@@ -24,7 +24,6 @@ use super::{
     payload::{Concerns, Facts, Origin, Published},
     sessions::LastEvents,
     stats::{HubStats, Tally},
-    timing::EventTiming,
 };
 
 /// Of how many parts is remembered whether they are reasoning. One filter serves all clients, so
@@ -49,7 +48,6 @@ pub struct Hub {
     me: Weak<Self>,
     replay_bytes: usize,
     pub(super) queue_bytes: u64,
-    farewell: Duration,
     directories: Directories,
     /// What all events that are kept hold on to.
     held: Arc<AtomicUsize>,
@@ -69,6 +67,14 @@ pub struct Moment {
     pub live: LiveText,
     /// The number of the session's own last event: while it stays the same, nothing happened there.
     pub session_events: u64,
+}
+
+impl Moment {
+    /// A name for the state that the session is in: whatever was begun to be read in a state of this
+    /// name is as good as what is begun now.
+    pub(crate) fn state(&self) -> EventId {
+        EventId { number: self.session_events, ..self.id }
+    }
 }
 
 pub(super) struct State {
@@ -98,12 +104,11 @@ pub(super) struct State {
 impl Hub {
     /// An empty line. `replay_bytes` are kept for clients that come back, and `queue_bytes` may wait
     /// for one client.
-    pub(crate) fn new(replay_bytes: usize, queue_bytes: usize, timing: &EventTiming) -> Arc<Self> {
+    pub(crate) fn new(replay_bytes: usize, queue_bytes: usize) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             replay_bytes,
             queue_bytes: queue_bytes as u64,
-            farewell: timing.farewell,
             directories: Directories::default(),
             held: Arc::default(),
             subscribers: watch::Sender::new(0),
@@ -250,6 +255,11 @@ impl Hub {
         clients.iter().for_each(|client| client.wake());
     }
 
+    /// Whether the upstream's stream is read now.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.link.borrow().is_connected
+    }
+
     /// Where a directory really is. Asks the disk.
     pub(crate) fn real_directory(&self, path: &str) -> Arc<str> {
         self.directories.real(path)
@@ -362,16 +372,6 @@ impl Hub {
         self.tally.too_slow.add(slow.len() as u64);
         for client in slow {
             client.drop_as_slow();
-            if let (Some(hangup), Ok(runtime)) = (client.hangup.clone(), Handle::try_current()) {
-                let (farewell, client) = (self.farewell, Arc::downgrade(&client));
-                runtime.spawn(async move {
-                    tokio::time::sleep(farewell).await;
-                    // Otherwise it took its leave.
-                    if client.upgrade().is_some() {
-                        hangup.cancel();
-                    }
-                });
-            }
         }
     }
 }

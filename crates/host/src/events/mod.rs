@@ -14,18 +14,20 @@
 //! | [`event`] | one event, and each of its forms once |
 //! | [`frames`] | the forms: SSE blocks and messages of a WebSocket |
 //! | [`live`] | what runs while the host serves |
+//! | [`local`] | what stored sessions do |
 //! | [`client`] | a place in the line |
 //! | [`body`] | a client over SSE |
 
 pub(crate) mod body;
 pub(crate) mod client;
 mod directories;
-mod event;
+pub(crate) mod event;
 pub(crate) mod frames;
 mod hub;
 mod id;
 pub(crate) mod link;
 pub(crate) mod live;
+pub(crate) mod local;
 mod payload;
 pub(crate) mod reader;
 mod sessions;

@@ -22,7 +22,7 @@ use super::{
     Fetched, Source, Whole,
     folds::{Entry, FoldLimits, Folds, Glimpse, SharedFold},
 };
-use crate::blocking::off_the_workers;
+use crate::{blocking::off_the_workers, events::local::Coverage};
 
 /// How many small sessions are read at a time for a listing.
 const GLIMPSES_AT_A_TIME: usize = 16;
@@ -33,6 +33,7 @@ pub(crate) struct LogSource {
     store: Arc<dyn SessionStore>,
     folds: Folds,
     limits: FoldLimits,
+    coverage: Coverage,
 }
 
 /// Why a session of the store cannot be read as records.
@@ -60,12 +61,17 @@ impl LogError {
 impl LogSource {
     /// Reads sessions of this store.
     pub(crate) fn new(store: Arc<dyn SessionStore>, limits: FoldLimits) -> Self {
-        Self { store, folds: Folds::new(limits.cache_bytes), limits }
+        Self { store, folds: Folds::new(limits.cache_bytes), limits, coverage: Coverage::default() }
     }
 
     /// The store itself.
     pub(crate) fn store(&self) -> &dyn SessionStore {
         &*self.store
+    }
+
+    /// From which event on what happens in its sessions is published.
+    pub(crate) fn coverage(&self) -> &Coverage {
+        &self.coverage
     }
 
     /// What the store knows of a session without reading it; `None` when it holds no such one.
@@ -177,6 +183,11 @@ impl LogSession {
     /// What a listing says of it.
     pub(crate) async fn glimpse(&self) -> Option<Glimpse> {
         self.fold.lock().await.as_ref().map(Entry::glimpse)
+    }
+
+    /// The event that comes after what it shows.
+    pub(crate) async fn next_seq(&self) -> Option<Seq> {
+        self.fold.lock().await.as_ref().map(|entry| entry.fold().next_seq())
     }
 
     async fn record(&self, id: &str) -> Result<Text, MessageError> {
