@@ -6,9 +6,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use turnkeep_log::{Event, Seq, SessionId};
-use turnkeep_store::{
-    Access, Cancel, EventBatches, EventRange, Revision, SessionHandle, error::ReadError,
-};
+use turnkeep_store::{Cancel, EventBatches, EventRange, Revision, SessionHandle, error::ReadError};
 
 use crate::source::{LogError, LogSource};
 

@@ -49,6 +49,9 @@ const MAX_BYTES: u64 = 256 << 20;
 /// How long a session may be quiet before it is let go.
 const QUIET: Duration = Duration::from_secs(60);
 
+/// How far the clocks of the store and of this machine may be apart, in milliseconds.
+const CLOCK_SLACK: u64 = 60_000;
+
 /// How many times longer than it takes the store is left alone between two looks.
 const REST: u32 = 9;
 
@@ -189,10 +192,14 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether the session is as it was.
+    /// Whether the session is as it was: when it was last looked at, or, if it was too far down in
+    /// the list then, when this began.
     fn is_known(&self, entry: &SessionEntry) -> bool {
         let Some(stat) = &entry.stat else { return true };
-        self.known.get(&entry.id).is_some_and(|known| known.revision == stat.revision)
+        match self.known.get(&entry.id) {
+            Some(known) => known.revision == stat.revision,
+            None => u64::try_from(modified_at(stat)).is_ok_and(|at| at + CLOCK_SLACK < self.began),
+        }
     }
 
     fn note(&mut self, entries: &[SessionEntry]) {
