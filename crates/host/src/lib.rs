@@ -26,6 +26,8 @@
 //! | `GET /api/session/:id/message/:message` | one message whole: `directory`, `includeReasoning` |
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
+//! | `GET /api/turnkeep/sessions/:id/events` | the events of its log, one a line: `offset`, `length` |
+//! | `GET /api/turnkeep/sessions/:id/events/stream` | the same as they come, over SSE: `after` |
 //! | `GET /health` | that the process answers |
 //! | `GET /` | the reader |
 //!

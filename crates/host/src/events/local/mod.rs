@@ -13,6 +13,7 @@
 
 mod coverage;
 mod ids;
+mod publisher;
 mod tail;
 
 use std::{
@@ -22,16 +23,15 @@ use std::{
 };
 
 use tokio::{sync::watch, time::Instant};
-use turnkeep_log::{SessionHeader, SessionId};
+use turnkeep_log::{Seq, SessionHeader, SessionId};
 use turnkeep_store::{Cancel, ListQuery, Revision, SessionEntry, SessionStat, SessionState};
-use turnkeep_turns::fold::Change;
 
 pub(crate) use self::coverage::Coverage;
 use self::{
-    ids::EventIds,
+    publisher::Publisher,
     tail::{ReadOn, Tail, session},
 };
-use super::{Hub, Origin, Published, timing::EventTiming};
+use super::{Hub, timing::EventTiming};
 use crate::source::LogSource;
 
 /// How many sessions a page of the store's list has.
@@ -91,14 +91,15 @@ impl Known {
 
 /// A stretch of time in which nothing is missed.
 struct Watch<'a> {
-    hub: &'a Arc<Hub>,
     log: &'a LogSource,
+    publisher: Publisher<'a>,
     /// When it began, in milliseconds since the epoch: what was created later is new.
     began: u64,
     /// The sessions at the top of the list.
     known: HashMap<SessionId, Known>,
+    /// Whether those were all there are.
+    is_all_known: bool,
     tails: HashMap<SessionId, Tail>,
-    ids: EventIds,
 }
 
 impl<'a> Watch<'a> {
@@ -106,15 +107,15 @@ impl<'a> Watch<'a> {
     async fn begin(hub: &'a Arc<Hub>, log: &'a LogSource) -> Option<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut watch = Self {
-            hub,
             log,
+            publisher: Publisher::new(hub),
             began: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
             known: HashMap::new(),
+            is_all_known: false,
             tails: HashMap::new(),
-            ids: EventIds::new(),
         };
-        let page = watch.list(None).await?;
-        watch.note(&page.0);
+        let (entries, next) = watch.list(None).await?;
+        watch.note(&entries, next.is_none());
         log.coverage().begin();
         hub.follow_store(true);
         Some(watch)
@@ -176,7 +177,7 @@ impl<'a> Watch<'a> {
                 self.follow(stat).await;
             }
         }
-        self.note(&entries);
+        self.note(&entries, cursor.is_none());
         self.let_go();
     }
 
@@ -202,7 +203,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn note(&mut self, entries: &[SessionEntry]) {
+    fn note(&mut self, entries: &[SessionEntry], is_all: bool) {
+        self.is_all_known = is_all;
         let stats = entries.iter().filter_map(|entry| entry.stat.as_ref());
         self.known = stats.map(|stat| (stat.header.id.clone(), Known::of(stat))).collect();
     }
@@ -222,42 +224,44 @@ impl<'a> Watch<'a> {
         if let Ok(None) = self.log.stat(id).await
             && let Some(known) = self.known.remove(id)
         {
-            self.delete(&known.header, known.modified_at);
+            self.delete(&known.header, known.modified_at).await;
         }
     }
 
-    fn delete(&mut self, header: &SessionHeader, at: i64) {
+    async fn delete(&mut self, header: &SessionHeader, at: i64) {
         self.tails.remove(&header.id);
         self.log.coverage().forget(&header.id);
-        self.send(header, vec![session("session.deleted", header, None, at)]);
+        self.publisher.send(header, vec![session("session.deleted", header, None, at)]).await;
+    }
+
+    async fn create(&mut self, stat: &SessionStat) {
+        let created = session("session.created", &stat.header, None, modified_at(stat));
+        self.publisher.send(&stat.header, vec![created]).await;
     }
 
     /// Publishes what has come to a session.
     async fn follow(&mut self, stat: &SessionStat) {
         let id = &stat.header.id;
-        let known = self.known.get(id);
-        let replaced = known.filter(|known| known.header != stat.header);
-        if let Some(header) = replaced.map(|known| known.header.clone()) {
-            self.delete(&header, modified_at(stat));
-        }
-        let known = self.known.get(id).filter(|known| known.header == stat.header);
-        let mut count = known.and_then(|known| known.count);
-        if known.is_none() && stat.header.created_at >= self.began {
-            count = Some(0);
-            self.send(
-                &stat.header,
-                vec![session("session.created", &stat.header, None, modified_at(stat))],
-            );
-        }
+        let known = self.known.get(id).map(|known| (known.header == stat.header, known.count));
+        let mut count = match known {
+            Some((true, count)) => count,
+            Some((false, _)) => {
+                self.replace(stat).await;
+                Some(0)
+            }
+            None if self.is_all_known || stat.header.created_at >= self.began => {
+                self.create(stat).await;
+                Some(0)
+            }
+            None => None,
+        };
         // Twice when it turns out to be another log under the same name.
         for _ in 0..2 {
             match self.read(stat, count).await {
                 Ok(ReadOn::Done) => return,
                 Ok(ReadOn::Replaced) => {
-                    self.delete(&stat.header, modified_at(stat));
+                    self.replace(stat).await;
                     count = Some(0);
-                    let created = session("session.created", &stat.header, None, modified_at(stat));
-                    self.send(&stat.header, vec![created]);
                 }
                 Err(kind) => {
                     tracing::warn!(session = ?id.as_str(), kind, "a followed session");
@@ -271,10 +275,18 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Another session has taken the place of one.
+    async fn replace(&mut self, stat: &SessionStat) {
+        let id = &stat.header.id;
+        let before = self.known.get(id).map_or(&stat.header, |known| &known.header).clone();
+        self.delete(&before, modified_at(stat)).await;
+        self.create(stat).await;
+    }
+
     /// Notes from where a session has to be told of that could not be read.
     fn owe(&self, id: &SessionId, count: Option<u64>) {
         if let Some(count) = count {
-            let _ = self.log.coverage().covers(id, turnkeep_log::Seq(count));
+            let _ = self.log.coverage().covers(id, Seq(count));
         }
     }
 
@@ -284,21 +296,15 @@ impl<'a> Watch<'a> {
         count: Option<u64>,
     ) -> Result<ReadOn, &'static str> {
         let id = &stat.header.id;
-        let mut tail = match self.tails.remove(id) {
-            Some(tail) => tail,
-            None => {
-                let started = Tail::start(self.log, self.log.coverage(), stat, count).await;
-                started.map_err(|error| error.kind())?
-            }
+        let mut tail = if let Some(tail) = self.tails.remove(id) {
+            tail
+        } else {
+            let started = Tail::start(self.log, self.log.coverage(), stat, count).await;
+            started.map_err(|error| error.kind())?
         };
-        let (hub, ids) = (self.hub, &mut self.ids);
-        let read = tail.read_on(|header, changes| send(hub, ids, header, changes)).await;
+        let read = tail.read_on(&mut self.publisher).await;
         self.tails.insert(id.clone(), tail);
         read.map_err(|error| error.kind())
-    }
-
-    fn send(&mut self, header: &SessionHeader, changes: Vec<Change>) {
-        send(self.hub, &mut self.ids, header, changes);
     }
 
     /// Lets sessions go that are quiet, and the quietest while there are too many.
@@ -322,19 +328,8 @@ impl<'a> Watch<'a> {
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        self.hub.follow_store(false);
+        self.publisher.hub.follow_store(false);
         self.log.coverage().end();
-    }
-}
-
-fn send(hub: &Hub, ids: &mut EventIds, header: &SessionHeader, changes: Vec<Change>) {
-    for change in changes {
-        hub.publish(Published {
-            directory: header.cwd.clone(),
-            project: None,
-            payload: change.payload(&ids.next()),
-            origin: Origin::Store,
-        });
     }
 }
 

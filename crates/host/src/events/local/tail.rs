@@ -1,6 +1,6 @@
 //! One stored session that is followed: its new events become those that clients watch.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use tokio::time::Instant;
 use turnkeep_log::{
@@ -10,7 +10,7 @@ use turnkeep_log::{
 use turnkeep_store::{Cancel, EventBatches, EventRange, SessionHandle, SessionStat};
 use turnkeep_turns::fold::{Change, Fold, LiveFold};
 
-use super::coverage::Coverage;
+use super::{coverage::Coverage, publisher::Publisher};
 use crate::{
     blocking::off_the_workers,
     source::{LogError, LogSource},
@@ -84,10 +84,10 @@ impl Tail {
         &self.header
     }
 
-    /// Reads what has come, and hands out what that changes, a few megabytes of log at a time.
+    /// Reads what has come, and publishes what that changes, a few megabytes of log at a time.
     pub(super) async fn read_on(
         &mut self,
-        mut publish: impl FnMut(&SessionHeader, Vec<Change>),
+        publisher: &mut Publisher<'_>,
     ) -> Result<ReadOn, LogError> {
         let first = self.newest.as_ref().map_or(Seq(0), Event::seq);
         let mut batches = EventBatches::new(EventRange::from(first));
@@ -116,7 +116,9 @@ impl Tail {
             let (told, header) = (std::mem::take(&mut self.told), self.header.clone());
             let (live, told, changes) = off_the_workers(bytes, move || {
                 let mut telling = Telling { live, told, header: &header, out: Vec::new() };
-                events.iter().for_each(|event| telling.push(event));
+                for event in &events {
+                    telling.push(event);
+                }
                 let Telling { live, told, out, .. } = telling.finish();
                 (live, told, out)
             })
@@ -124,7 +126,7 @@ impl Tail {
             (self.live, self.told) = (live, told);
             self.bytes += bytes as u64;
             self.newest = Some(last);
-            publish(&self.header, changes);
+            publisher.send(&self.header, changes).await;
         }
     }
 }
@@ -256,7 +258,7 @@ pub(super) fn session(
     out.push_str(r#","version":"#);
     write_str(&mut out, env!("CARGO_PKG_VERSION"));
     let created = header.created_at;
-    out.push_str(&format!(r#","time":{{"created":{created},"updated":{updated}}}}}}}"#));
+    let _ = write!(out, r#","time":{{"created":{created},"updated":{updated}}}}}}}"#);
     debug_assert!(Json::parse(&out).is_ok());
     Change { kind, properties: out }
 }
