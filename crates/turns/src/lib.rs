@@ -4,9 +4,10 @@
 //! what its tools did. Clients want the last few turns of it; sources hand out rows by the hundred.
 //! This crate is everything between the two that is neither network nor file: where a turn starts
 //! ([`boundary`]), where a page goes on ([`cursor`]), how pages of rows become one page of turns
-//! ([`scan`]) or what happened since ([`reconcile`]), what of a record a client is sent ([`projection`]), one message of it or what that
-//! changed ([`message`], [`changes`]), what the records of a log are ([`fold`]), and what of the events
-//! that tell of changes a client is sent, and what they add to a page ([`events`]).
+//! ([`scan`]) or what happened since ([`reconcile`]), what of a record a client is sent
+//! ([`projection`]), one message of it or what that changed ([`message`], [`changes`]), what the
+//! records of a log are ([`fold`]), and what of the events that tell of changes a client is sent and
+//! what they add to a page ([`events`]).
 //!
 //! It is sans-I/O: paging is a state machine that says which page of its source it wants and is fed
 //! it; whoever drives it owns the network, the clock and the cancellation.

@@ -69,3 +69,19 @@ fn ids_are_measured_in_utf16_units() {
     assert_eq!(parse_message(Param::Absent), Err(MessageError::BadMessage));
     assert_eq!(parse_message(Param::Repeated), Err(MessageError::BadMessage));
 }
+
+#[test]
+fn a_message_that_is_being_written_has_its_text_so_far() {
+    let event = r#"{"type":"message.part.updated","properties":{"part":{"id":"p1","sessionID":"ses_1","messageID":"m","type":"reasoning","text":"so far","time":{"start":1}}}}"#;
+    let mut live = crate::events::LiveParts::new(1 << 20);
+    live.apply(&turnkeep_log::Text::from(event));
+    let live = live.of_session("ses_1");
+    let message = |part: &str| format!(r#"{{"info":{{"id":"m","n":1.0}},"parts":[{part}]}}"#);
+    let listed =
+        message(r#"{"id":"p1","type":"reasoning","text":"all of it","time":{"start":1,"end":2}}"#);
+    let open = message(r#"{"id":"p1","type":"reasoning","text":"so far","time":{"start":1}}"#);
+    assert_eq!(exact(&listed, true, &live), Ok(open));
+    assert_eq!(exact(&listed, false, &live), Ok(message("")));
+    assert_eq!(exact(&listed, true, &LiveText::default()), Ok(listed));
+    assert_eq!(exact("[]", true, &live), Err(MessageError::Upstream));
+}

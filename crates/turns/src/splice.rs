@@ -22,6 +22,15 @@ impl<'a, 'o> Splice<'a, 'o> {
 
     /// Leaves out the bytes from `start` to `end`, and returns where what stands for them goes.
     pub(crate) fn replace(&mut self, start: usize, end: usize) -> &mut String {
+        self.skip(start, end)
+    }
+
+    /// Returns where what comes in between at this place goes.
+    pub(crate) fn insert(&mut self, at: usize) -> &mut String {
+        self.skip(at, at)
+    }
+
+    fn skip(&mut self, start: usize, end: usize) -> &mut String {
         let copied = self.copied.unwrap_or_default();
         self.out.push_str(self.text.get(copied..start).unwrap_or_default());
         self.copied = Some(end);

@@ -1,4 +1,4 @@
-//! Bodies that no server would send, for a while: pages of rows, and single messages. Nothing may
+//! What no server would send, for a while: pages of rows, single messages, and events. Nothing may
 //! panic, nothing may take more memory than its size allows for, and what comes of them must be
 //! what plain code over values makes of them.
 //!
@@ -29,7 +29,10 @@ use serde_json::value::RawValue;
 use turnkeep_log::{Text, json::Json};
 use turnkeep_turns::{
     Answer, Parts, Projection, SourceKind, SourcePage, TurnPage, TurnPageError, TurnQuery,
-    TurnScan, changes, events::LiveText, is_boundary, message::exact,
+    TurnScan, changes,
+    events::{self, LiveParts, LiveText, Passed, ReasoningFilter},
+    is_boundary,
+    message::exact,
 };
 
 /// Counts what is allocated by everything written in Rust.
@@ -146,4 +149,68 @@ fn records() {
         prop_assert_eq!(whole.is_ok(), matches!(value, Js::Object(_)));
         Ok(Outcome::Accepted)
     });
+}
+
+#[test]
+fn events() {
+    fuzz(
+        "events",
+        mutants::stream,
+        |(events, record)| [events.join(&b'\n'), record.clone()].join(&b'\n'),
+        |(events, record), _| {
+            let text = |bytes: &[u8]| Text::from(String::from_utf8_lossy(bytes).into_owned());
+            let ceiling = |text: &Text| BASE + PER_RECORD_BYTE * text.len();
+            let (mut filter, mut live) = (ReasoningFilter::new(2), LiveParts::new(4 << 10));
+            let mut outcome = Outcome::Accepted;
+            for event in events {
+                let event = text(event);
+                let is_json = is_json(&event);
+                if !is_json {
+                    outcome = Outcome::Refused;
+                }
+                let before = live.len();
+                within(ceiling(&event), || live.apply(&event))?;
+                prop_assert!(live.bytes() <= 4 << 10);
+                prop_assert!(is_json || live.len() == before);
+
+                let passed = within(ceiling(&event), || filter.pass(&event))?;
+                prop_assert!(is_json || passed == Passed::Kept);
+                prop_assert!(filter.known_parts() <= 2);
+                if let Passed::Changed(text) = &passed {
+                    prop_assert!(self::is_json(text), "{}", text);
+                    prop_assert!(*text != event);
+                    prop_assert_eq!(filter.pass(text), Passed::Kept);
+                }
+
+                let reduced = within(ceiling(&event), || events::reduce(&event))?;
+                if is_json {
+                    let value = Js::parse(&event);
+                    let expected = reference::reduced_event(&value).stringify();
+                    prop_assert_eq!(reduced.is_some(), value.stringify() != expected);
+                    if let Some(text) = &reduced {
+                        prop_assert!(self::is_json(text), "{}", text);
+                        prop_assert_eq!(Js::parse(text).stringify(), expected);
+                        prop_assert_eq!(events::reduce(text), None);
+                    }
+                } else {
+                    prop_assert_eq!(reduced, None);
+                }
+            }
+
+            let record = text(record);
+            let live = live.of_session("ses_1");
+            let overlaid = within(ceiling(&record), || live.overlay(&record))?;
+            let Some(overlaid) = overlaid else { return Ok(outcome) };
+            prop_assert!(is_json(&record) && is_json(&overlaid), "{}", overlaid);
+            prop_assert!(overlaid != record);
+            prop_assert_eq!(live.overlay(&overlaid), None);
+            // All but its parts is as it was.
+            let [mut before, mut after] = [&record, &overlaid].map(|text| Js::parse(text));
+            for value in [&mut before, &mut after] {
+                value.set(&"parts".encode_utf16().collect::<Vec<_>>(), Js::Null);
+            }
+            prop_assert_eq!(before.stringify(), after.stringify());
+            Ok(outcome)
+        },
+    );
 }

@@ -10,12 +10,13 @@ use std::{
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep};
 
 use super::{
     client::{Start, Subscription, Taken},
     frames::{self, CONNECTED, Channel, ResetReason},
     id::EventId,
+    timing::EventTiming,
 };
 
 /// The body of an event stream.
@@ -28,27 +29,31 @@ pub(crate) struct EventBody {
     beat: Bytes,
     beats: Interval,
     end: Option<End>,
+    /// How long a last block may take.
+    farewell: Duration,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum End {
     /// The host stops.
     Closed,
     /// The client has to come back for the rest. A body that just ended would not make every client
-    /// do that.
-    Slow,
+    /// do that; and one that broke off at once would take along what is on its way.
+    Slow(Pin<Box<Sleep>>),
 }
 
 impl EventBody {
     /// A stream that begins with the event every OpenCode stream begins with, and with a reset where
     /// the client cannot go on from where it was.
-    pub(crate) fn new(subscription: Subscription, start: &Start, heartbeat: Duration) -> Self {
+    pub(crate) fn new(subscription: Subscription, start: &Start, timing: &EventTiming) -> Self {
         let channel = subscription.form().channel;
-        let mut beats = interval_at(Instant::now() + heartbeat, heartbeat);
+        let every = timing.heartbeat;
+        let mut beats = interval_at(Instant::now() + every, every);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let reset = start.reset.map(|reason| reset(channel, start.position, reason));
         let blocks = [Some(connected(channel)), reset].into_iter().flatten().collect();
-        Self { subscription, channel, blocks, beat: frames::heartbeat(channel), beats, end: None }
+        let (beat, farewell) = (frames::heartbeat(channel), timing.farewell);
+        Self { subscription, channel, blocks, beat, beats, end: None, farewell }
     }
 }
 
@@ -76,10 +81,11 @@ impl Body for EventBody {
             if let Some(block) = this.blocks.pop_front() {
                 return Poll::Ready(Some(Ok(Frame::data(block))));
             }
-            match this.end {
+            match &mut this.end {
                 None => {}
                 Some(End::Closed) => return Poll::Ready(None),
-                Some(End::Slow) => {
+                Some(End::Slow(farewell)) => {
+                    ready!(farewell.as_mut().poll(context));
                     let error = io::Error::new(io::ErrorKind::TimedOut, "too slow");
                     return Poll::Ready(Some(Err(error)));
                 }
@@ -95,7 +101,7 @@ impl Body for EventBody {
                 }
                 Poll::Ready(Taken::Slow(position)) => {
                     this.blocks.push_back(reset(this.channel, position, ResetReason::Slow));
-                    this.end = Some(End::Slow);
+                    this.end = Some(End::Slow(Box::pin(sleep(this.farewell))));
                 }
                 Poll::Ready(Taken::Closed) => this.end = Some(End::Closed),
                 Poll::Pending => {
@@ -106,7 +112,3 @@ impl Body for EventBody {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "body_tests.rs"]
-mod tests;

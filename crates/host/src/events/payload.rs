@@ -30,12 +30,15 @@ pub struct Published {
 
 impl Published {
     /// Reads the data of a block of an OpenCode event stream: an event, or one in a wrapper that
-    /// names its directory. `None` when it is no JSON object.
+    /// names its directory. `None` when it is neither.
     pub(super) fn from_block(data: &Text) -> Option<Self> {
         let outer = Json::parse(data).ok().filter(|json| json.kind() == Kind::Object)?;
-        let wrapped = outer
-            .get("payload")
-            .filter(|inner| inner.get("type").is_some_and(|kind| kind.kind() == Kind::String));
+        let is_event =
+            |json: &Json<'_>| json.get("type").is_some_and(|kind| kind.kind() == Kind::String);
+        let wrapped = outer.get("payload").filter(is_event);
+        if wrapped.is_none() && !is_event(&outer) {
+            return None;
+        }
         let text = |keys: &[&str]| {
             let text = outer.path(keys).and_then(Json::as_str)?;
             (!text.is_empty()).then(|| text.decode_lossy().into_owned())

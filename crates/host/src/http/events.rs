@@ -54,7 +54,7 @@ pub(super) async fn stream(
     } else {
         let subscribed = live.hub().subscribe(watch.map_err(unavailable)?);
         let (subscription, start) = subscribed.ok_or_else(Failure::internal)?;
-        Body::new(EventBody::new(subscription, &start, live.timing().heartbeat))
+        Body::new(EventBody::new(subscription, &start, live.timing()))
     };
     let mut response = Response::new(body);
     for (name, value) in [
@@ -89,7 +89,8 @@ impl Asking {
     pub(super) fn read(channel: Channel, asked: &Asked) -> Self {
         let header = |name: &str| {
             let value = asked.headers.get(name).map(HeaderValue::as_bytes);
-            value.and_then(|value| std::str::from_utf8(value).ok())
+            let value = value.and_then(|value| std::str::from_utf8(value).ok());
+            value.filter(|value| !value.is_empty())
         };
         let named = || {
             let is_escaped = header(DIRECTORY_ENCODING).is_some_and(|how| how == "uri");
@@ -111,7 +112,7 @@ impl Asking {
             },
             directory,
             reasoning: asked.query.include_reasoning(),
-            last: last.filter(|last| !last.is_empty()).map(str::to_owned),
+            last: last.map(str::to_owned),
         }
     }
 

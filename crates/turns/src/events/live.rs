@@ -7,7 +7,7 @@ use std::{
 
 use turnkeep_log::{
     Text,
-    json::{Json, JsonStr, Kind, Walk},
+    json::{Json, JsonStr, Walk},
 };
 
 use super::{
@@ -52,10 +52,10 @@ impl OpenPart {
 /// given the text from here, and with it the id of the last event that was applied: then the page
 /// and all events after that id make up what a client would have that saw every event.
 ///
-/// A part is *open* from the event that tells of it to the one that has its end: a
-/// `message.part.updated` with `time.end`, the removal of the part or of its message, or a
-/// `message.updated` by which its assistant has finished or failed. A part that comes with its text
-/// and without a `time` was never being written, as what a person says never is.
+/// A part is *open* from the event that tells of it to the one that ends it: a
+/// `message.part.updated` with `time.end`, the removal of the part, of its message or of its
+/// session, or a `message.updated` by which its assistant has finished or failed. The parts of a
+/// prompt never have an end; that an answer to it has begun is theirs.
 ///
 /// Whatever tells of a part tells all of it, so a part that has text the first time it is heard of
 /// is known as well as one that has been followed from its start. A delta by itself is not: its
@@ -120,7 +120,7 @@ impl LiveParts {
             "message.part.updated" => self.update(body),
             "message.part.removed" => self.remove_part(body),
             "message.removed" => self.remove_message(body),
-            "message.updated" => self.finish_message(body),
+            "message.updated" => self.update_message(body),
             "session.deleted" => self.remove_session(body),
             _ => None,
         };
@@ -237,12 +237,18 @@ impl LiveParts {
         self.close_message(&session_of(body)?, &message?)
     }
 
-    fn finish_message(&mut self, body: Json<'_>) -> Option<()> {
+    fn update_message(&mut self, body: Json<'_>) -> Option<()> {
         let info = body.get("info")?;
+        if info.get("role").and_then(Json::as_str)? != "assistant" {
+            return None;
+        }
+        let session = session_of(body)?;
+        if let Some(prompt) = id(info.get("parentID")) {
+            self.close_message(&session, &prompt);
+        }
         let is_set = |keys: &[&str]| info.path(keys).is_some_and(|value| !value.is_null());
-        let is_assistant = info.get("role").and_then(Json::as_str)? == "assistant";
-        if is_assistant && (is_set(&["time", "completed"]) || is_set(&["error"])) {
-            self.close_message(&session_of(body)?, &id(info.get("id"))?)?;
+        if is_set(&["time", "completed"]) || is_set(&["error"]) {
+            self.close_message(&session, &id(info.get("id"))?)?;
         }
         Some(())
     }
@@ -307,10 +313,7 @@ fn is_open(part: Json<'_>) -> bool {
     if !kind.is_some_and(|kind| kind == "text" || kind == "reasoning") {
         return false;
     }
-    match part.get("time").filter(|time| time.kind() == Kind::Object) {
-        Some(time) => time.get("end").is_none_or(Json::is_null),
-        None => part.get("text").and_then(Json::as_str).is_none_or(JsonStr::is_empty),
-    }
+    part.path(&["time", "end"]).is_none_or(Json::is_null)
 }
 
 /// The session that a body names, itself or in its `info`.

@@ -60,7 +60,7 @@ fn overlay_parts(walk: &mut Walk<'_>, open: &OpenParts, splice: &mut Splice<'_, 
         is_first = false;
         let Some(id) = id(part.get("id")) else { continue };
         while let Some((_, part)) = absent.next_if(|(absent, _)| ***absent < *id) {
-            let out = splice.replace(start, start);
+            let out = splice.insert(start);
             write_part(part, out);
             out.push(',');
         }
@@ -72,7 +72,7 @@ fn overlay_parts(walk: &mut Walk<'_>, open: &OpenParts, splice: &mut Splice<'_, 
         }
     }
     for (_, part) in absent {
-        let out = splice.replace(end, end);
+        let out = splice.insert(end);
         if !std::mem::take(&mut is_first) {
             out.push(',');
         }
@@ -120,7 +120,7 @@ pub(super) fn set_text(part: Json<'_>, text: &str, out: &mut String) -> bool {
             }
         }
         if stated.is_none() && !text.is_empty() {
-            let out = splice.replace(end, end);
+            let out = splice.insert(end);
             out.push_str(if is_empty { "\"text\":" } else { ",\"text\":" });
             out.push_str(&literal);
         }

@@ -1,4 +1,4 @@
-//! Messages that a real server sent.
+//! Messages and events that a real server sent.
 
 use std::{collections::HashMap, fs, sync::OnceLock};
 
@@ -37,5 +37,27 @@ pub fn records() -> &'static [String] {
         }
         assert!(records.len() > 20, "{} messages", records.len());
         records
+    })
+}
+
+/// Events of every type there is among the captures, taken out of their wrappers: a few of each.
+pub fn events() -> &'static [String] {
+    static EVENTS: OnceLock<Vec<String>> = OnceLock::new();
+    EVENTS.get_or_init(|| {
+        let mut kinds: HashMap<String, usize> = HashMap::new();
+        let stream = fs::read_to_string(format!("{FIXTURES}-events/a-short-global.sse")).unwrap();
+        let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+        let events = data.filter_map(|data| {
+            let event: Value = serde_json::from_str(data).unwrap();
+            let event = &event["payload"];
+            let kind = [&event["type"], &event["syncEvent"]["type"]].map(Value::to_string).concat();
+            let text = event.to_string();
+            let count = kinds.entry(kind).or_default();
+            *count += 1;
+            (*count <= 3 && text.len() < 6000).then_some(text)
+        });
+        let events: Vec<_> = events.collect();
+        assert!(events.len() > 20, "{} events", events.len());
+        events
     })
 }

@@ -10,7 +10,7 @@ use super::corpus;
 use crate::oracle::records;
 
 /// Values to put in the place of others, and pieces that break things.
-const WORDS: [&str; 28] = [
+const WORDS: [&str; 32] = [
     "null",
     "true",
     "0",
@@ -25,6 +25,10 @@ const WORDS: [&str; 28] = [
     r#""file""#,
     r#""reasoning""#,
     r#""subtask""#,
+    r#""text""#,
+    r#""message.updated.1""#,
+    r#""message.part.delta""#,
+    r#""session.diff""#,
     r#""\ud800""#,
     r#""\u00e9\/""#,
     r#""data:image/png;base64,iVBORw0KGgo=""#,
@@ -56,7 +60,21 @@ enum Edit {
 
 fn edit() -> impl Strategy<Value = Edit> {
     let word = || select(WORDS.to_vec());
-    let key = select(vec!["id", "info", "parts", "type", "role", "synthetic", "summary", "0"]);
+    let key = select(vec![
+        "id",
+        "info",
+        "parts",
+        "type",
+        "role",
+        "synthetic",
+        "summary",
+        "text",
+        "time",
+        "end",
+        "data",
+        "diff",
+        "0",
+    ]);
     prop_oneof![
         8 => (any::<Index>(), word()).prop_map(|(at, word)| Edit::Value(at, word)),
         3 => (any::<Index>(), key).prop_map(|(at, key)| Edit::Key(at, key)),
@@ -161,4 +179,49 @@ pub fn page() -> impl Strategy<Value = Vec<u8>> {
         if shape == 0 { format!(r#"{{"x":[],"items":[{rows}]}}"#) } else { format!("[{rows}]") }
     });
     prop_oneof![20 => edited(list), 1 => vec(any::<u8>(), 0..60)]
+}
+
+/// Events of one message, or what were some, in any order, and the message itself.
+pub fn stream() -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<u8>)> {
+    let about = |kind: &'static str, ids: bool, rest: &str| {
+        let ids =
+            if ids { r#""sessionID":"ses_1","messageID":"msg_1","partID":"prt_1","# } else { "" };
+        format!(r#"{{"type":"{kind}","properties":{{{ids}{rest}}}}}"#)
+    };
+    let part = |kind: &str, time: &str| {
+        format!(
+            r#"{{"id":"prt_1","sessionID":"ses_1","messageID":"msg_1","type":"{kind}","text":"","time":{time}}}"#
+        )
+    };
+    let open = [part("text", r#"{"start":1}"#), part("reasoning", r#"{"start":1}"#)];
+    let ended = part("text", r#"{"start":1,"end":2}"#);
+    let of_part =
+        |part: &String| about("message.part.updated", false, &format!(r#""part":{part}"#));
+    let synced = format!(
+        r#"{{"type":"sync","syncEvent":{{"type":"message.updated.1","data":{{"parts":[{ended}],"info":{{"summary":{{"diffs":[{{"patch":"P"}}]}}}}}}}}}}"#
+    );
+    let common = vec![
+        of_part(&open[0]),
+        of_part(&open[1]),
+        of_part(&ended),
+        about("message.part.delta", true, r#""field":"text","delta":"a\u00e9""#),
+        about("message.part.delta", true, r#""field":"text","delta":"\ud83d""#),
+        about("message.part.removed", true, r#""x":1"#),
+        about("message.removed", true, r#""x":1"#),
+        about("session.deleted", true, r#""x":1"#),
+        about("session.diff", false, r#""diff":[{"file":"a","patch":"P"}]"#),
+        about(
+            "message.updated",
+            false,
+            &format!(r#""info":{{"id":"msg_1"}},"parts":[{}]"#, open[1]),
+        ),
+        synced,
+    ];
+    let event = prop_oneof![4 => select(common), 1 => select(corpus::events().to_vec())];
+    let event = prop_oneof![2 => event.clone().prop_map(String::into_bytes), 1 => edited(event)];
+    let listed = vec(select(vec![open[0].clone(), open[1].clone(), ended, "{}".to_owned()]), 0..3);
+    let record = listed
+        .prop_map(|parts| format!(r#"{{"info":{{"id":"msg_1"}},"parts":[{}]}}"#, parts.join(",")));
+    let record = prop_oneof![3 => edited(record), 1 => edited(original())];
+    (vec(event, 0..12), record)
 }

@@ -1,9 +1,9 @@
 //! What a page is, over values: which rows there are, which start a turn, and which of them are the
-//! last few turns.
+//! last few turns. And what is left of an event once its diffs are reduced.
 
 use std::collections::HashSet;
 
-use crate::oracle::{Js, utf16};
+use crate::oracle::{Js, slim, utf16};
 
 /// Why there are no rows.
 #[derive(Debug)]
@@ -92,4 +92,52 @@ fn is_truthy(value: &Js) -> bool {
         Js::String(text) => !text.is_empty(),
         Js::Bool(true) | Js::Array(_) | Js::Object(_) => true,
     }
+}
+
+/// An event with its diffs reduced.
+pub fn reduced_event(event: &Js) -> Js {
+    let is_event = |event: &Js| matches!(event.get("type"), Some(Js::String(_)));
+    let mut reduced = event.clone();
+    match event.get("syncEvent") {
+        Some(inner) if event.get("type").is_some_and(|kind| kind.is("sync")) && is_event(inner) => {
+            reduced.set(&utf16("syncEvent"), reduced_body(inner));
+            reduced
+        }
+        _ => reduced_body(event),
+    }
+}
+
+fn reduced_body(event: &Js) -> Js {
+    let Some(Js::String(kind)) = event.get("type") else { return event.clone() };
+    let kind = String::from_utf16_lossy(kind);
+    let is_version =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let base = kind.rsplit_once('.').filter(|(_, version)| is_version(version));
+    let base = base.map_or(&*kind, |(base, _)| base);
+    let mut event = event.clone();
+    for name in ["properties", "data"] {
+        let Some(body @ Js::Object(_)) = event.get(name) else { continue };
+        let mut reduced = body.clone();
+        match base {
+            "session.diff" => {
+                let Some(diff @ Js::Array(_)) = body.get("diff") else { continue };
+                let summary = Js::Object(vec![(utf16("diffs"), diff.clone())]);
+                let owner = slim::reduce(&Js::Object(vec![(utf16("summary"), summary)]));
+                let diffs = owner.get("summary").and_then(|summary| summary.get("diffs"));
+                reduced.set(&utf16("diff"), diffs.unwrap().clone());
+            }
+            "message.updated" | "message.created" | "session.updated" | "session.created" => {
+                let info = body.get("info").map(|info| (info, slim::reduce(info)));
+                match info {
+                    Some((info, less)) if info.stringify() != less.stringify() => {
+                        reduced.set(&utf16("info"), less);
+                    }
+                    _ => reduced = slim::reduce(body),
+                }
+            }
+            _ => {}
+        }
+        event.set(&utf16(name), reduced);
+    }
+    event
 }

@@ -1,4 +1,5 @@
 mod errors;
+mod live;
 mod log;
 mod random;
 mod resume;

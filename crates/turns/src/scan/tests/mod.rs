@@ -1,5 +1,6 @@
 mod captures;
 mod errors;
+mod live;
 mod log;
 mod random;
 mod real;
