@@ -150,7 +150,12 @@ impl Sources {
             Place::Store(log, stat) => {
                 let session = log.session(&stat).await;
                 let session = session.map_err(|error| stored_trouble(&error, id))?;
-                Found { source: Box::new(session), moment: known.store }
+                // What happens after the page has to be told after its date.
+                let is_covered = match session.next_seq().await {
+                    Some(next) => log.coverage().covers(&stat.header.id, next),
+                    None => false,
+                };
+                Found { source: Box::new(session), moment: known.store.filter(|_| is_covered) }
             }
             Place::Upstream(opencode) => {
                 let state = known.upstream.as_ref().map(Moment::state);

@@ -150,7 +150,7 @@ impl Host {
             shutdown: self.shutdown.clone(),
             router: http::router(Arc::clone(&self)),
         };
-        let live = self.live.begin(self.sources.opencode.clone());
+        let live = self.live.begin(self.sources.opencode.clone(), self.sources.log.clone());
         let shutdown = async {
             shutdown.await;
             // Streams of events have no end of their own.

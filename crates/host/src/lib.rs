@@ -27,6 +27,8 @@
 //! | `GET /api/session/:id/message/:message` | one message whole: `directory`, `includeReasoning` |
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
+//! | `GET /api/turnkeep/sessions/:id/events` | the events of its log, one a line: `offset`, `length` |
+//! | `GET /api/turnkeep/sessions/:id/events/stream` | the same as they come, over SSE: `after` |
 //! | `/api/openchamber/transcript-cache/*` | what clients keep here of settled messages |
 //! | `GET /api/session.export` | a session as a ZIP archive: `sessionId`, `includeDescendants` |
 //! | `GET /api/session/:id/message` | the official list of messages: `limit`, `before`, `directory`, `includeReasoning` |

@@ -91,7 +91,6 @@ pub(super) struct State {
     sessions: LastEvents,
     upstream_is_followed: bool,
     store_is_followed: bool,
-    store_was_followed: bool,
     clients: Arc<Vec<Arc<Client>>>,
     is_closed: bool,
     woken: Option<Instant>,
@@ -125,7 +124,6 @@ impl Hub {
                 sessions: LastEvents::default(),
                 upstream_is_followed: false,
                 store_is_followed: false,
-                store_was_followed: false,
                 clients: Arc::default(),
                 is_closed: false,
                 woken: None,
@@ -215,14 +213,14 @@ impl Hub {
         self.tally.stats(&state.clients, self.held.load(Ordering::Relaxed), queued)
     }
 
-    /// Says whether whoever publishes the events of stored sessions sees all of them. Where it did
-    /// before and stopped in between, a new epoch begins: something may have been missed.
+    /// Says whether whoever publishes the events of stored sessions sees all of them. When it stops,
+    /// a new epoch begins: who comes back later may have missed something. Who only comes then has
+    /// not.
     pub fn follow_store(&self, is_followed: bool) {
         let mut state = self.state();
-        if is_followed && !state.store_is_followed && state.store_was_followed {
+        if !is_followed && state.store_is_followed {
             self.begin_epoch(&mut state);
         }
-        state.store_was_followed |= is_followed;
         state.store_is_followed = is_followed;
         self.announce(state);
     }
@@ -311,7 +309,7 @@ impl Hub {
         state.number = 0;
         state.live.clear();
         state.sessions = LastEvents::default();
-        if state.clients.is_empty() {
+        if state.clients.is_empty() || state.is_closed {
             return;
         }
         let reason = ResetReason::UpstreamReconnected;

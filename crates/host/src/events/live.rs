@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     hub::Hub,
     link::{Link, Unavailable},
-    reader,
+    local, reader,
     timing::EventTiming,
 };
-use crate::source::OpenCodeSource;
+use crate::source::{LogSource, OpenCodeSource};
 
 /// The hub of a host, and what feeds it.
 pub(crate) struct LiveHost {
@@ -57,8 +57,12 @@ impl LiveHost {
         self.running().stop.clone()
     }
 
-    /// Lets clients in, and follows the upstream unless someone does already.
-    pub(crate) fn begin(&self, opencode: Option<Arc<OpenCodeSource>>) -> Serving<'_> {
+    /// Lets clients in, and follows the upstream and the store unless someone does already.
+    pub(crate) fn begin(
+        &self,
+        opencode: Option<Arc<OpenCodeSource>>,
+        log: Option<Arc<LogSource>>,
+    ) -> Serving<'_> {
         let mut running = self.running();
         running.listeners += 1;
         if running.listeners == 1 {
@@ -70,6 +74,14 @@ impl LiveHost {
                 tokio::spawn(async move {
                     let reading = reader::read(&hub, opencode.upstream(), &timing);
                     let _ = stop.run_until_cancelled(reading).await;
+                });
+            }
+            if let Some(log) = log {
+                let (hub, timing) = (Arc::clone(&self.hub), self.timing.clone());
+                let stop = running.stop.clone();
+                tokio::spawn(async move {
+                    let publishing = local::publish(&hub, &log, &timing);
+                    let _ = stop.run_until_cancelled(publishing).await;
                 });
             }
         }

@@ -14,6 +14,7 @@
 //! | [`event`] | one event, and each of its forms once |
 //! | [`frames`] | the forms: SSE blocks and messages of a WebSocket |
 //! | [`live`] | what runs while the host serves |
+//! | [`local`] | what stored sessions do |
 //! | [`client`] | a place in the line |
 //! | [`body`] | a client over SSE |
 
@@ -26,6 +27,7 @@ mod hub;
 mod id;
 pub(crate) mod link;
 pub(crate) mod live;
+pub(crate) mod local;
 mod payload;
 pub(crate) mod reader;
 mod sessions;

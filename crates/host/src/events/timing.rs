@@ -26,6 +26,11 @@ pub struct EventTiming {
     pub socket_heartbeat: Duration,
     /// How long a client that was dropped as too slow may take to be told so.
     pub farewell: Duration,
+    /// How long the store is left alone between two looks at what has changed in it.
+    pub store_poll: Duration,
+    /// How long the store is watched on after the last client has left, so that one that comes back
+    /// has missed nothing.
+    pub store_grace: Duration,
 }
 
 impl Default for EventTiming {
@@ -40,6 +45,8 @@ impl Default for EventTiming {
             heartbeat: Duration::from_secs(10),
             socket_heartbeat: Duration::from_secs(15),
             farewell: Duration::from_secs(5),
+            store_poll: Duration::from_millis(250),
+            store_grace: Duration::from_secs(60),
         }
     }
 }

@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     blocking::off_the_workers,
+    events::local::Coverage,
     metrics::{Reading, Value, bytes_of},
 };
 
@@ -37,6 +38,7 @@ pub(crate) struct LogSource {
     store: Arc<dyn SessionStore>,
     folds: Folds,
     limits: FoldLimits,
+    coverage: Coverage,
 }
 
 /// Why a session of the store cannot be read as records.
@@ -64,7 +66,7 @@ impl LogError {
 impl LogSource {
     /// Reads sessions of this store.
     pub(crate) fn new(store: Arc<dyn SessionStore>, limits: FoldLimits) -> Self {
-        Self { store, folds: Folds::new(limits.cache_bytes), limits }
+        Self { store, folds: Folds::new(limits.cache_bytes), limits, coverage: Coverage::default() }
     }
 
     /// What is kept of the store at the moment.
@@ -90,6 +92,11 @@ impl LogSource {
     /// The store itself.
     pub(crate) fn store(&self) -> &dyn SessionStore {
         &*self.store
+    }
+
+    /// From which event on what happens in its sessions is published.
+    pub(crate) fn coverage(&self) -> &Coverage {
+        &self.coverage
     }
 
     /// What the store knows of a session without reading it; `None` when it holds no such one.
@@ -220,6 +227,11 @@ impl LogSession {
         let oldest = page.rows.first().map(|(seq, _)| encode_seq(*seq));
         let records = page.rows.into_iter().map(|(_, record)| record.text().clone()).collect();
         RecordPage { records, next: oldest.filter(|_| page.more) }
+    }
+
+    /// The event that comes after what it shows.
+    pub(crate) async fn next_seq(&self) -> Option<Seq> {
+        self.fold.lock().await.as_ref().map(|entry| entry.fold().next_seq())
     }
 
     async fn record(&self, id: &str) -> Result<Text, MessageError> {

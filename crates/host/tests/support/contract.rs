@@ -48,6 +48,16 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
     if target.segments().as_slice() == ["api", "session.export"] && told.status == 200 {
         return check_archive(told);
     }
+    if let ["api", "turnkeep", "sessions", _, "events"] = target.segments().as_slice()
+        && told.status == 200
+    {
+        return check_event_lines(told);
+    }
+    if let ["api", "turnkeep", "sessions", _, "events", "stream"] = target.segments().as_slice()
+        && told.status == 200
+    {
+        return check_event_blocks(told);
+    }
     let is_json = told.header("content-type").is_some_and(|media| media.contains("json"));
     if !is_json {
         assert!(!target.is_api(), "everything under /api answers with JSON");
@@ -405,6 +415,49 @@ fn check_error(error: &Map<String, Value>) {
         assert!(["error", "code", "session"].contains(&key.as_str()), "{key} in an error");
         assert!(value.is_string(), "{key} of an error is a string");
     }
+}
+
+/// One event a line, each the next.
+fn check_event_lines(told: Told<'_>) {
+    assert_eq!(told.header("content-type"), Some("application/x-ndjson"));
+    let body = std::str::from_utf8(told.body).expect("JSON is UTF-8");
+    assert!(body.is_empty() || body.ends_with('\n'), "a line is whole");
+    let mut next = None;
+    for line in body.lines() {
+        next = Some(check_event(line, next));
+    }
+}
+
+/// One event a block, each the next; comments between them, an error at the end if anywhere.
+pub fn check_event_blocks(told: Told<'_>) {
+    assert_eq!(told.header("content-type"), Some("text/event-stream"));
+    assert_eq!(told.header("content-encoding"), None, "events leave when they happen");
+    let body = std::str::from_utf8(told.body).expect("JSON is UTF-8");
+    assert!(body.is_empty() || body.ends_with("\n\n"), "a block is whole");
+    let (mut next, mut is_over) = (None, false);
+    for block in body.split_terminator("\n\n").filter(|block| !block.starts_with(':')) {
+        assert!(!is_over, "an error is the last thing");
+        let (first, data) = block.split_once("\ndata: ").expect("a block has data");
+        assert!(!data.contains(['\n', '\r']), "data is one line");
+        if first == "event: error" {
+            let error: Value = serde_json::from_str(data).unwrap();
+            check_error(error.as_object().expect("an error is an object"));
+            is_over = true;
+        } else {
+            let seq = check_event(data, next) - 1;
+            assert_eq!(first, format!("id: {seq}"));
+            next = Some(seq + 1);
+        }
+    }
+}
+
+/// The seq after that of the event.
+fn check_event(text: &str, wanted: Option<u64>) -> u64 {
+    let event: Value = serde_json::from_str(text).expect("an event is JSON");
+    let seq = event["seq"].as_u64().expect("an event has a seq");
+    assert!(wanted.is_none_or(|wanted| wanted == seq), "{seq} follows");
+    assert!(event["type"].is_string() && event["time"].is_number());
+    seq + 1
 }
 
 /// Diffs leave without their patches, counted.

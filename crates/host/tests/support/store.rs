@@ -153,21 +153,31 @@ pub fn turns_in(range: RangeInclusive<usize>) -> Vec<(&'static str, Value)> {
     range.flat_map(turn).collect()
 }
 
-/// A store that counts how often sessions are opened, or panics when it is asked for one.
+/// A store that counts how often sessions are opened and listed, or panics when it is asked for one.
 #[derive(Debug)]
 pub struct WatchedStore {
     pub inner: Arc<dyn SessionStore>,
     pub opened: AtomicUsize,
+    pub listed: AtomicUsize,
     pub panics: bool,
 }
 
 impl WatchedStore {
     pub fn new(inner: Arc<dyn SessionStore>) -> Arc<Self> {
-        Arc::new(Self { inner, opened: AtomicUsize::new(0), panics: false })
+        Arc::new(Self {
+            inner,
+            opened: AtomicUsize::new(0),
+            listed: AtomicUsize::new(0),
+            panics: false,
+        })
     }
 
     pub fn opened(&self) -> usize {
         self.opened.load(Ordering::SeqCst)
+    }
+
+    pub fn listed(&self) -> usize {
+        self.listed.load(Ordering::SeqCst)
     }
 }
 
@@ -201,6 +211,7 @@ impl SessionStore for WatchedStore {
     }
 
     async fn list(&self, query: &ListQuery, cancel: &Cancel) -> Result<SessionList, ListError> {
+        self.listed.fetch_add(1, Ordering::SeqCst);
         self.inner.list(query, cancel).await
     }
 
