@@ -11,6 +11,7 @@ use turnkeep_log::{
 };
 use turnkeep_store::{
     Access, Cancel, EventRange, SessionEntry, SessionHandle, SessionStat, SessionStore,
+    attachments::Attachments,
     error::{OpenError, ReadError, StatError},
 };
 use turnkeep_turns::{
@@ -21,6 +22,7 @@ use turnkeep_turns::{
 use super::{
     Fetched, Source, Whole,
     folds::{Entry, FoldLimits, Folds, Glimpse, SharedFold},
+    images::{may_show_images, with_images},
 };
 use crate::blocking::off_the_workers;
 
@@ -33,6 +35,7 @@ pub(crate) struct LogSource {
     store: Arc<dyn SessionStore>,
     folds: Folds,
     limits: FoldLimits,
+    attachments: Option<Arc<Attachments>>,
 }
 
 /// Why a session of the store cannot be read as records.
@@ -60,7 +63,12 @@ impl LogError {
 impl LogSource {
     /// Reads sessions of this store.
     pub(crate) fn new(store: Arc<dyn SessionStore>, limits: FoldLimits) -> Self {
-        Self { store, folds: Folds::new(limits.cache_bytes), limits }
+        Self { store, folds: Folds::new(limits.cache_bytes), limits, attachments: None }
+    }
+
+    /// Sends the images that messages show, where they are in this directory.
+    pub(crate) fn with_attachments(self, attachments: Option<Attachments>) -> Self {
+        Self { attachments: attachments.map(Arc::new), ..self }
     }
 
     /// The store itself.
@@ -121,7 +129,7 @@ impl LogSource {
         if let Some(entry) = slot.as_ref() {
             self.folds.used(id, &shared, entry.bytes());
         }
-        Ok(LogSession { fold: shared })
+        Ok(LogSession { fold: shared, attachments: self.attachments.clone() })
     }
 
     async fn open(&self, id: &SessionId) -> Result<Arc<dyn SessionHandle>, LogError> {
@@ -170,6 +178,7 @@ async fn read_on(entry: &Entry) -> Result<Option<(Arc<dyn SessionHandle>, Vec<Ev
 #[derive(Debug)]
 pub(crate) struct LogSession {
     fold: SharedFold,
+    attachments: Option<Arc<Attachments>>,
 }
 
 impl LogSession {
@@ -212,6 +221,12 @@ impl Source for LogSession {
 
     async fn message(&self, id: &str) -> Result<Option<Whole>, MessageError> {
         let text = self.record(id).await?;
+        let text = match self.attachments.clone() {
+            Some(attachments) if may_show_images(&text) => {
+                off_the_workers(usize::MAX, move || with_images(text, &attachments)).await
+            }
+            _ => text,
+        };
         Ok(Some(Whole { text, room: None }))
     }
 
