@@ -72,8 +72,11 @@ impl Host {
         let limits =
             FoldLimits { cache_bytes: options.fold_cache_bytes, listing: options.listing_probe };
         let attachments = options.attachments.map(Attachments::at);
+        let images = attachments.clone();
         let exporter = options.store.clone().map(|store| Exporter::new(store, attachments));
-        let log = options.store.map(|store| Arc::new(LogSource::new(store, limits)));
+        let log = options
+            .store
+            .map(|store| Arc::new(LogSource::new(store, limits).with_attachments(images)));
         let metrics = Arc::new(Metrics::default());
         let upstream = options.upstream.map(|server| {
             Upstream::new(server, options.upstream_body_bytes, Arc::clone(&metrics.upstream))

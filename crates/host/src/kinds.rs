@@ -143,6 +143,7 @@ pub fn state_of_unreadable(kind: &str) -> Option<SessionState> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use turnkeep_store::attachments::AttachmentError;
     use turnkeep_store::error::{
         AppendError, ColdError, CreateError, DeleteError, FlushError, ListError, OpenError,
         ReadError, RecoverError, RestoreError, SalvageError, StatError, StoreError, TrashError,
@@ -151,6 +152,7 @@ mod tests {
     use turnkeep_turns::{ChangesError, MessageError, ReconcileError, TurnPageError};
 
     use super::{KINDS, of};
+    use crate::export::ExportError;
 
     #[test]
     fn every_kind_appears_once_and_means_something() {
@@ -186,6 +188,9 @@ mod tests {
             assert_eq!(of(kind).kind, kind);
         }
         for kind in ["invalid_boundary", "open_turn"] {
+            assert_eq!(of(kind).kind, kind);
+        }
+        for kind in [ExportError::KINDS, AttachmentError::KINDS].concat() {
             assert_eq!(of(kind).kind, kind);
         }
         assert_eq!(of("no such word").exit_code, 7);

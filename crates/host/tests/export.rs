@@ -322,7 +322,8 @@ async fn a_descendant_that_cannot_be_read_is_an_error_and_no_short_archive() {
     bench.test.add(child("gone", "root", 2), made(0, |at| at, &[prompt("q", "hi")])).await;
     spoil(&bench.test.log("gone"));
     let answer = bench.export("sessionId=root&includeDescendants=true").await;
-    assert_eq!(answer.status, 500, "{}", answer.body);
+    assert_eq!((answer.status, answer.json()["code"].as_str()), (500, Some("corrupt")));
+    assert_eq!(answer.json()["session"], "gone", "which one it is");
     assert_eq!(bench.export("sessionId=root").await.status, 200, "alone it can be");
 }
 
@@ -469,8 +470,8 @@ async fn what_is_appended_after_the_check_is_left_out() {
         all.extend_from_slice(&piece);
     }
     assert_eq!(archive.done(), archive.plan().bytes());
-    let log = &entries(&all)[0].1;
-    assert_eq!(log.iter().filter(|&&byte| byte == b'\n').count(), 2);
+    let log = String::from_utf8(entries(&all)[0].1.clone()).unwrap();
+    assert_eq!(log.lines().count(), 2);
 }
 
 #[tokio::test]
@@ -598,4 +599,17 @@ async fn a_session_without_events_is_its_header() {
     let expected = log_text(&header("empty"), &[]);
     assert_eq!(entries(&answer.bytes), [("session.jsonl".to_owned(), expected.into_bytes())]);
     handle.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_that_is_asked_for_by_itself_carries_its_images() {
+    let bench = Bench::new().await;
+    let content = json!([image("i", "image/png"), image("missing", "image/png")]);
+    bench.test.add_made("s", &[shown("p", &content)]).await;
+    bench.add_image("i.png", b"png");
+    let message = bench.host.get("/api/session/s/message/p").await.json();
+    assert_eq!(message["parts"][0]["url"], "data:image/png;base64,cG5n");
+    assert_eq!(message["parts"][1].get("url"), None, "that one is not stored");
+    let page = bench.host.page("s", 1, None).await;
+    assert_eq!(page["records"][0]["parts"][0].get("url"), None, "pages leave URLs out");
 }

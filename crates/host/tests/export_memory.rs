@@ -54,7 +54,7 @@ async fn an_export_by_itself() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     println!("an archive of {bytes} bytes");
-    println!("took {} KiB", peak);
+    println!("took {peak} KiB");
 }
 
 /// A log of large events, each of which packs to next to nothing.

@@ -41,15 +41,15 @@ pub(crate) async fn run(args: ExportArgs, context: &Context) -> Result<(), Failu
     let attachments = store::attachments(settings)?.map(Attachments::at);
     let exporter = Exporter::new(store::open(settings)?, attachments);
     let bar = Bar::start();
-    let export = export(&exporter, &id, args.descendants, target, &bar);
-    let exported = tokio::select! {
-        exported = export => exported,
+    let work = export(&exporter, &id, args.descendants, target, &bar);
+    let done = tokio::select! {
+        done = work => done,
         stopped = interrupted() => {
             stopped.and(Err(Failure::new("cancelled", "the export was stopped; nothing is left of it")))
         }
     };
     bar.end();
-    match exported.map_err(|failure| failure.of(&id))? {
+    match done? {
         Some(report) => report.print(&id, context.json),
         None => Ok(()),
     }
@@ -65,7 +65,7 @@ async fn export(
     bar.begin(id.as_str(), 1, 1);
     // The whole is not known before it was looked at.
     let checked = exporter.check(id, descendants, |_| {}).await;
-    let plan = checked.map_err(|error| told(id, error))?;
+    let plan = checked.map_err(|error| told(id, &error))?;
     let mut archive = exporter.archive(plan.clone());
     let Some(target) = target else {
         let mut out = io::stdout().lock();
@@ -91,7 +91,7 @@ async fn write_all(
     failed: impl Fn(&io::Error) -> Failure,
 ) -> Result<u64, Failure> {
     let mut bytes = 0;
-    while let Some(piece) = archive.next().await.map_err(|error| told(id, error))? {
+    while let Some(piece) = archive.next().await.map_err(|error| told(id, &error))? {
         out.write_all(&piece).map_err(|error| failed(&error))?;
         bytes += piece.len() as u64;
         bar.set(archive.done(), archive.plan().bytes());
@@ -100,11 +100,12 @@ async fn write_all(
     Ok(bytes)
 }
 
-fn told(id: &SessionId, error: ExportError) -> Failure {
+fn told(id: &SessionId, error: &ExportError) -> Failure {
     if error.is_not_found() {
-        return NotFound { id: id.clone() }.into();
+        return Failure::from(NotFound { id: id.clone() }).of(id);
     }
-    Failure::new(error.kind(), error)
+    let failure = Failure::new(error.kind(), error);
+    failure.of(error.session().unwrap_or(id))
 }
 
 /// The file that an archive is to become.

@@ -139,7 +139,12 @@ impl Archive {
         number: usize,
         mut batches: Batches,
     ) -> Result<(Packer, Place), ExportError> {
-        let events = batches.next(&self.cancel).await?;
+        let read = batches.next(&self.cancel).await;
+        let events = read.map_err(|source| {
+            let log = self.plan.logs.get(number);
+            let session = log.map_or(&self.plan.root, |log| &log.id).clone();
+            ExportError::Read { session, source }
+        })?;
         if events.is_empty() {
             let log = self.plan.logs.get(number);
             if let Some(Log { id, .. }) = log.filter(|log| log.events != batches.events()) {
@@ -175,13 +180,13 @@ impl Archive {
         number: usize,
         mut stored: StoredAttachment,
     ) -> Result<(Packer, Place), ExportError> {
-        let packed = off_the_workers(usize::MAX, move || {
+        let step = off_the_workers(usize::MAX, move || {
             let mut buffer = vec![0; IMAGE_STEP];
             let read = stored.read(&mut buffer)?;
-            let packed = packer.write(buffer.get(..read).unwrap_or_default());
-            Ok((packed.map(|()| packer), stored, read))
+            let written = packer.write(buffer.get(..read).unwrap_or_default());
+            Ok((written.map(|()| packer), stored, read))
         });
-        let (packer, stored, read) = packed.await.map_err(|source| {
+        let (packer, stored, read) = step.await.map_err(|source| {
             let image = self.plan.images.get(number);
             let session =
                 image.map_or_else(|| self.plan.root.clone(), |image| image.session.clone());

@@ -32,8 +32,14 @@ pub enum ExportError {
     #[error(transparent)]
     List(#[from] ListError),
     /// The events of a session cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
+    #[error("{source}")]
+    Read {
+        /// The session.
+        session: SessionId,
+        /// What is wrong with it.
+        #[source]
+        source: ReadError,
+    },
     /// An image that a session shows cannot be had.
     #[error(
         "session \"{session}\": {source}; set `attachments` to the directory that holds it, or use \
@@ -80,11 +86,24 @@ impl ExportError {
             Self::Open(error) | Self::Descendant { source: error, .. } => error.kind(),
             Self::Flush(error) => error.kind(),
             Self::List(error) => error.kind(),
-            Self::Read(error) => error.kind(),
+            Self::Read { source, .. } => source.kind(),
             Self::Image { source, .. } => source.kind(),
             Self::NoAttachments { .. } => "no_attachments",
             Self::Changed { .. } => "source_conflict",
             Self::Archive(_) => "internal",
+        }
+    }
+
+    /// The session it is about, where that may be another one than the session asked for.
+    #[must_use]
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Descendant { session, .. }
+            | Self::Read { session, .. }
+            | Self::Image { session, .. }
+            | Self::NoAttachments { session, .. }
+            | Self::Changed { session } => Some(session),
+            Self::Open(_) | Self::Flush(_) | Self::List(_) | Self::Archive(_) => None,
         }
     }
 

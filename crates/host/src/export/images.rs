@@ -2,7 +2,7 @@
 
 use turnkeep_log::{
     Event,
-    json::{Json, Kind},
+    json::{Json, JsonStr, Kind},
 };
 use turnkeep_store::attachments::AttachmentRef;
 
@@ -47,10 +47,7 @@ fn content(of: Json<'_>) -> Option<Json<'_>> {
 }
 
 fn is(of: Json<'_>, kind: &str) -> bool {
-    of.get("type")
-        .and_then(Json::as_str)
-        .and_then(|text| text.decode())
-        .is_some_and(|it| it == kind)
+    of.get("type").and_then(Json::as_str).and_then(JsonStr::decode).is_some_and(|it| it == kind)
 }
 
 #[cfg(test)]

@@ -171,7 +171,9 @@ impl Exporter {
         let before = plan.bytes;
         let mut batches = Batches::of(handle, None);
         loop {
-            let events = batches.next(cancel).await?;
+            let read = batches.next(cancel).await;
+            let events =
+                read.map_err(|source| ExportError::Read { session: session.clone(), source })?;
             if events.is_empty() {
                 break;
             }

@@ -36,14 +36,14 @@ pub(super) enum Content {
 #[derive(Debug)]
 pub(super) struct Packer {
     /// Until it is finished.
-    zip: Option<ZipWriter<StreamWriter<Written>>>,
+    zip: Option<Box<ZipWriter<StreamWriter<Written>>>>,
     written: Written,
 }
 
 impl Packer {
     pub(super) fn new() -> Self {
         let written = Written::default();
-        Self { zip: Some(ZipWriter::new_stream(written.clone())), written }
+        Self { zip: Some(Box::new(ZipWriter::new_stream(written.clone()))), written }
     }
 
     /// Begins an entry of about so many bytes.
@@ -79,7 +79,7 @@ impl Packer {
     }
 
     fn zip(&mut self) -> io::Result<&mut ZipWriter<StreamWriter<Written>>> {
-        self.zip.as_mut().ok_or_else(finished)
+        self.zip.as_deref_mut().ok_or_else(finished)
     }
 }
 

@@ -68,9 +68,10 @@ fn wanted(query: &Query) -> Result<(SessionId, bool), Failure> {
 
 fn told(host: &Host, session: &SessionId, error: &ExportError) -> Failure {
     if !error.is_not_found() {
+        let session = error.session().unwrap_or(session).as_str();
         // The text may name a file.
-        tracing::warn!(session = ?session.as_str(), kind = error.kind(), "export");
-        return Failure::of_export(error.kind(), session.as_str());
+        tracing::warn!(session = ?session, kind = error.kind(), "export");
+        return Failure::of_export(error.kind(), session);
     }
     if host.may_be_upstreams(session.as_str()) {
         return Failure::of_kind("not_exportable");

@@ -12,6 +12,7 @@ use turnkeep_log::{
 };
 use turnkeep_store::{
     Access, Cancel, EventRange, SessionEntry, SessionHandle, SessionStat, SessionStore,
+    attachments::Attachments,
     error::{OpenError, ReadError, StatError},
 };
 use turnkeep_turns::{
@@ -22,6 +23,7 @@ use turnkeep_turns::{
 use super::{
     Fetched, Source, Whole,
     folds::{Entry, FoldLimits, Folds, Glimpse, SharedFold},
+    images::{may_show_images, with_images},
 };
 use crate::{
     blocking::off_the_workers,
@@ -39,6 +41,7 @@ pub(crate) struct LogSource {
     folds: Folds,
     limits: FoldLimits,
     coverage: Coverage,
+    attachments: Option<Arc<Attachments>>,
 }
 
 /// Why a session of the store cannot be read as records.
@@ -66,7 +69,13 @@ impl LogError {
 impl LogSource {
     /// Reads sessions of this store.
     pub(crate) fn new(store: Arc<dyn SessionStore>, limits: FoldLimits) -> Self {
-        Self { store, folds: Folds::new(limits.cache_bytes), limits, coverage: Coverage::default() }
+        Self {
+            store,
+            folds: Folds::new(limits.cache_bytes),
+            limits,
+            coverage: Coverage::default(),
+            attachments: None,
+        }
     }
 
     /// What is kept of the store at the moment.
@@ -87,6 +96,11 @@ impl LogSource {
                 value: Value::State(bytes_of(bytes)),
             },
         ]
+    }
+
+    /// Sends the images that messages show, where they are in this directory.
+    pub(crate) fn with_attachments(self, attachments: Option<Attachments>) -> Self {
+        Self { attachments: attachments.map(Arc::new), ..self }
     }
 
     /// The store itself.
@@ -152,7 +166,7 @@ impl LogSource {
         if let Some(entry) = slot.as_ref() {
             self.folds.used(id, &shared, entry.bytes());
         }
-        Ok(LogSession { fold: shared })
+        Ok(LogSession { fold: shared, attachments: self.attachments.clone() })
     }
 
     /// Opens a session to read it.
@@ -211,6 +225,7 @@ pub(crate) struct RecordPage {
 #[derive(Debug)]
 pub(crate) struct LogSession {
     fold: SharedFold,
+    attachments: Option<Arc<Attachments>>,
 }
 
 impl LogSession {
@@ -268,6 +283,12 @@ impl Source for LogSession {
 
     async fn message(&self, id: &str) -> Result<Option<Whole>, MessageError> {
         let text = self.record(id).await?;
+        let text = match self.attachments.clone() {
+            Some(attachments) if may_show_images(&text) => {
+                off_the_workers(usize::MAX, move || with_images(text, &attachments)).await
+            }
+            _ => text,
+        };
         Ok(Some(Whole { text, room: None }))
     }
 

@@ -6,6 +6,7 @@
 
 mod flights;
 mod folds;
+mod images;
 mod log;
 mod opencode;
 
