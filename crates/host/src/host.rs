@@ -20,8 +20,8 @@ use crate::{
         guard::{self, Door},
     },
     listing::{self, ListRequest, Listing, SessionSummary},
-    options::{ConnectionLimits, HostError, HostOptions, TlsOptions},
-    serve::{self, Proxies, Serving, Shutdown},
+    options::{ConnectionLimits, HostError, HostOptions},
+    serve::{self, Proxies, Serving, Shutdown, Tls},
     source::{FoldLimits, LogSource, OpenCodeSource},
     upstream::{Trouble, Upstream},
 };
@@ -38,13 +38,14 @@ pub struct Host {
     page_deadline: Duration,
     compress: bool,
     limits: ConnectionLimits,
-    tls: Option<TlsOptions>,
+    tls: Option<Tls>,
     proxies: Proxies,
     shutdown: Shutdown,
 }
 
 impl Host {
-    /// Makes a host. Nothing is read or sent before the first request.
+    /// Makes a host. Only the files that say who is let in and what HTTPS is served with are read;
+    /// nothing is sent before the first request.
     ///
     /// # Errors
     ///
@@ -77,7 +78,7 @@ impl Host {
             page_deadline: options.page_deadline,
             compress: options.compress,
             limits: options.limits,
-            tls: options.tls,
+            tls: options.tls.as_ref().map(serve::acceptor).transpose()?,
             proxies: Proxies::new(options.auth.trusted_proxies),
             shutdown: Shutdown::default(),
         })
@@ -99,7 +100,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// A listener that other machines can reach, of an open host, or a certificate that is of no use.
+    /// A listener that other machines can reach, of an open host.
     pub async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -113,7 +114,7 @@ impl Host {
         let serving = Serving {
             limits: self.limits.clone(),
             proxies: self.proxies.clone(),
-            tls: self.tls.as_ref().map(serve::acceptor).transpose()?,
+            tls: self.tls.clone(),
             shutdown: self.shutdown.clone(),
             router: http::router(self),
         };

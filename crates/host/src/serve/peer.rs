@@ -72,23 +72,23 @@ impl Proxies {
         for value in headers.get_all(FORWARDED_FOR).iter().rev() {
             for hop in value.to_str().unwrap_or_default().rsplit(',') {
                 // A hop that is no address: nothing left of it can be placed.
-                let Some(hop) = hop_address(hop) else { return self.told(address, headers) };
+                let Some(hop) = hop_address(hop) else { return told(address, headers) };
                 address = hop;
                 if !self.trusts(address) {
-                    return self.told(address, headers);
+                    return told(address, headers);
                 }
             }
         }
-        self.told(address, headers)
+        told(address, headers)
     }
+}
 
-    /// A client behind a trusted proxy, which says how it was called. One that says nothing was
-    /// called over plain HTTP, whatever it calls us over.
-    fn told(&self, address: IpAddr, headers: &HeaderMap) -> Peer {
-        let last = headers.get_all(FORWARDED_PROTO).iter().next_back();
-        let scheme = last.and_then(|value| value.to_str().ok()?.rsplit(',').next());
-        Peer { address, secure: scheme.is_some_and(|it| it.trim().eq_ignore_ascii_case("https")) }
-    }
+/// A client behind a trusted proxy, which says how it was called. One that says nothing was called
+/// over plain HTTP, whatever it calls us over.
+fn told(address: IpAddr, headers: &HeaderMap) -> Peer {
+    let last = headers.get_all(FORWARDED_PROTO).iter().next_back();
+    let scheme = last.and_then(|value| value.to_str().ok()?.rsplit(',').next());
+    Peer { address, secure: scheme.is_some_and(|it| it.trim().eq_ignore_ascii_case("https")) }
 }
 
 /// An address as proxies write them: bare, in brackets, or with a port.

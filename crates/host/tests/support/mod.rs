@@ -4,6 +4,7 @@
 
 pub mod both;
 pub mod contract;
+pub mod door;
 pub mod host;
 pub mod logs;
 pub mod store;
