@@ -43,14 +43,11 @@ impl Failure {
         Self::of_row(row, row.text)
     }
 
-    /// The same with its kind as `code`, and with more members.
-    pub(crate) fn with_code(kind: &str, more: &[(&str, serde_json::Value)]) -> Self {
+    /// The same with its kind as `code`.
+    pub(crate) fn with_code(kind: &str) -> Self {
         let row = kinds::of(kind);
-        let mut body = serde_json::Map::new();
-        body.insert("error".to_owned(), row.text.into());
-        body.insert("code".to_owned(), row.kind.into());
-        body.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
-        Self { body: serde_json::Value::Object(body).to_string(), ..Self::of_row(row, row.text) }
+        let body = json!({ "error": row.text, "code": row.kind }).to_string();
+        Self { body, ..Self::of_row(row, row.text) }
     }
 
     /// Nothing was shown that lets anyone in. The body is the one that clients of the other host

@@ -29,9 +29,9 @@ use crate::{
     },
     listing::{self, ListRequest, Listing, SessionSummary},
     metrics::{self, Metrics},
-    options::{ConnectionLimits, HostError, HostOptions, TlsOptions},
+    options::{ConnectionLimits, HostError, HostOptions},
     proxy::Proxy,
-    serve::{self, Proxies, Serving, Shutdown},
+    serve::{self, Proxies, Serving, Shutdown, Tls},
     source::{FoldLimits, LogSource, OpenCodeSource},
     transcript_cache::{TranscriptCache, path::is_blank},
     upstream::{Trouble, Upstream},
@@ -51,7 +51,7 @@ pub struct Host {
     page_deadline: Duration,
     compress: bool,
     limits: ConnectionLimits,
-    tls: Option<TlsOptions>,
+    tls: Option<Tls>,
     proxies: Proxies,
     shutdown: Shutdown,
     transcript_cache_path: Option<PathBuf>,
@@ -61,7 +61,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes a host. Nothing is read or sent before the first request.
+    /// Makes a host. Only the files that say who is let in and what HTTPS is served with are read;
+    /// nothing is sent before the first request.
     ///
     /// # Errors
     ///
@@ -104,7 +105,7 @@ impl Host {
             page_deadline: options.page_deadline,
             compress: options.compress,
             limits: options.limits,
-            tls: options.tls,
+            tls: options.tls.as_ref().map(serve::acceptor).transpose()?,
             proxies: Proxies::new(options.auth.trusted_proxies),
             shutdown: Shutdown::default(),
             transcript_cache_path: options.transcript_cache.filter(|path| !is_blank(path)),
@@ -129,7 +130,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// A listener that other machines can reach, of an open host, or a certificate that is of no use.
+    /// A listener that other machines can reach, of an open host.
     pub async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -149,7 +150,7 @@ impl Host {
         let serving = Serving {
             limits: self.limits.clone(),
             proxies: self.proxies.clone(),
-            tls: self.tls.as_ref().map(serve::acceptor).transpose()?,
+            tls: self.tls.clone(),
             shutdown: self.shutdown.clone(),
             router: http::router(Arc::clone(&self)),
         };

@@ -10,12 +10,15 @@
 //! |---|---|
 //! | [`Host`] | answers requests, over HTTP or called as a library |
 //! | [`HostOptions`], [`UpstreamOptions`], [`ProxyOptions`] | what it is told before it starts |
+//! | [`AuthOptions`], [`TokenFile`], [`Scope`] | who is let in, and to what |
+//! | [`ConnectionLimits`], [`TlsOptions`] | what a client can cost, and HTTPS |
 //! | [`check_upstream`] | whether an OpenCode server answers, and takes our login |
 //! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
 //! | [`export`] | a session as a ZIP archive |
 //! | [`kinds`] | one table from every kind of failure to exit code, status and text |
 //!
-//! Inside, a request goes from `http` (who may ask, what is asked, what every response carries) to
+//! Inside, a request comes in by `serve` (connections, HTTPS, limits), and goes from `http` (which
+//! pages may ask, with `auth` who may, what is asked, what every response carries) to
 //! `driver` (where the session lives; the scan and its deadline), which asks a `source`: one
 //! session as rows, in the store or behind the `upstream`. `listing` makes one list of both.
 //!
@@ -33,6 +36,7 @@
 //! | `GET /api/session.export` | a session as a ZIP archive: `sessionId`, `includeDescendants` |
 //! | `GET /api/session/:id/message` | the official list of messages: `limit`, `before`, `directory`, `includeReasoning` |
 //! | any other `/api/…` | what the OpenCode server has at that path without `/api` |
+//! | `POST /auth/login`, `POST /auth/logout`, `GET /auth/status` | a browser's login |
 //! | `GET /health` | that the process answers |
 //! | `GET /metrics` | what the host counts |
 //! | `GET /` | the reader |

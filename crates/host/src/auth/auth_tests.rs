@@ -26,8 +26,8 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let mut options = AuthOptions::default();
-        options.token_file = Some(folder.path().join("tokens.json"));
+        let token_file = Some(folder.path().join("tokens.json"));
+        let options = AuthOptions { token_file, ..AuthOptions::default() };
         Self { folder, options }
     }
 

@@ -73,7 +73,7 @@ impl Sessions {
     /// The same without using it.
     pub(crate) fn find(&self, id: &Digest, now: Instant) -> Option<LoginBy> {
         let logins = self.lock(now);
-        logins.iter().filter(|login| login.id.matches(id)).map(|login| login.by).last()
+        logins.iter().fold(None, |found, login| login.id.matches(id).then_some(login.by).or(found))
     }
 
     /// Ends a login.

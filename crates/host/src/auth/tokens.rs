@@ -18,11 +18,27 @@ pub(crate) struct Tokens {
 
 #[derive(Debug, Default)]
 struct Held {
-    /// Of the file that the tokens are from; `None` as long as nothing was read, or nothing could
-    /// be.
-    stamp: Option<Option<Stamp>>,
+    from: From,
     tokens: Arc<[ApiToken]>,
     is_complained_of: bool,
+}
+
+/// Which file tokens are from.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum From {
+    /// None was read yet, or could be.
+    #[default]
+    Nowhere,
+    /// There was none.
+    Missing,
+    /// This one.
+    File(Stamp),
+}
+
+impl From {
+    fn file(stamp: Option<Stamp>) -> Self {
+        stamp.map_or(Self::Missing, Self::File)
+    }
 }
 
 /// What a token turns out to be.
@@ -63,14 +79,18 @@ impl Tokens {
     /// The tokens of the file as it is. One that cannot be read has none: rather nobody gets in
     /// than somebody whose token was revoked.
     fn current(&self) -> Arc<[ApiToken]> {
-        let stamp = Stamp::of(self.file.path()).ok();
+        let there = Stamp::of(self.file.path()).map_or(From::Nowhere, From::file);
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if stamp.is_some() && held.stamp == stamp {
+        if there != From::Nowhere && held.from == there {
             return Arc::clone(&held.tokens);
         }
         match self.file.read() {
             Ok((tokens, stamp)) => {
-                *held = Held { stamp: Some(stamp), tokens: tokens.into(), is_complained_of: false };
+                *held = Held {
+                    from: From::file(stamp),
+                    tokens: tokens.into(),
+                    is_complained_of: false,
+                };
             }
             Err(error) => {
                 if !held.is_complained_of {

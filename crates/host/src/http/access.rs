@@ -43,14 +43,14 @@ pub(super) enum Needs {
 /// A response instead of an answer, and why.
 #[derive(Debug)]
 pub(super) struct Refused {
-    failure: Failure,
+    failure: Box<Failure>,
     wait: Option<Wait>,
     cookie: Option<HeaderValue>,
 }
 
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Self {
-        Self { failure, wait: None, cookie: None }
+        Self { failure: failure.into(), wait: None, cookie: None }
     }
 }
 
@@ -60,14 +60,14 @@ impl Refused {
     }
 
     pub(super) fn locked_out(wait: Wait) -> Self {
-        let failure = Failure::with_code("locked_out", &[]);
-        Self { failure, wait: Some(wait), cookie: None }
+        let failure = Failure::with_code("locked_out");
+        Self { failure: failure.into(), wait: Some(wait), cookie: None }
     }
 
     /// There are so many logins that another one would only wait.
     pub(super) fn busy() -> Self {
         let wait = Some(Wait(Duration::from_secs(5)));
-        Self { failure: Failure::with_code("busy", &[]), wait, cookie: None }
+        Self { failure: Failure::with_code("busy").into(), wait, cookie: None }
     }
 
     pub(super) fn into_response(self) -> Response<Body> {
@@ -160,7 +160,7 @@ pub(super) fn check(host: &Host, request: &Request, peer: Peer) -> Result<Option
         return Err(Failure::of_kind("forbidden_origin").into());
     }
     if pass.scope() < needed {
-        return Err(Failure::with_code("insufficient_scope", &[]).into());
+        return Err(Failure::with_code("insufficient_scope").into());
     }
     match needs {
         Err(MalformedPath) => Err(Failure::bad_request("malformed path").into()),
@@ -172,7 +172,7 @@ fn denied(denial: Denial, headers: &HeaderMap, peer: Peer) -> Refused {
     match denial {
         Denial::LockedOut(wait) => Refused::locked_out(wait),
         Denial::Unknown => Refused {
-            failure: Failure::unauthenticated(),
+            failure: Failure::unauthenticated().into(),
             wait: None,
             cookie: auth::ended_cookie(headers, peer),
         },

@@ -59,7 +59,7 @@ async fn log_in(host: &Host, request: Request, peer: Peer) -> Result<Response<Bo
     let body = body.map_err(|error| {
         let error: &(dyn std::error::Error + 'static) = &error;
         let mut causes = std::iter::successors(Some(error), |error| error.source());
-        if causes.any(|cause| cause.is::<LengthLimitError>()) {
+        if causes.any(<dyn std::error::Error>::is::<LengthLimitError>) {
             Failure::of_kind("too_large")
         } else {
             Failure::bad_request("the login did not come whole")
@@ -74,7 +74,7 @@ async fn log_in(host: &Host, request: Request, peer: Peer) -> Result<Response<Bo
             let told_of = json!({ "authenticated": true, "scope": scope.as_str() });
             Ok(told(&told_of, Some(cookie)))
         }
-        Err(LoginError::Wrong) => Err(Failure::with_code("wrong_password", &[]).into()),
+        Err(LoginError::Wrong) => Err(Failure::with_code("wrong_password").into()),
         Err(LoginError::LockedOut(wait)) => Err(Refused::locked_out(wait)),
         Err(LoginError::Busy) => Err(Refused::busy()),
         Err(LoginError::NoRandom) => Err(Failure::internal().into()),

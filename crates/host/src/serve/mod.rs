@@ -26,14 +26,13 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::timeout,
 };
-use tokio_rustls::TlsAcceptor;
 
 pub use self::tls::TlsError;
 pub(crate) use self::{
     patience::Hangup,
     peer::{Peer, Proxies, is_from_elsewhere},
     shutdown::Shutdown,
-    tls::acceptor,
+    tls::{Tls, acceptor},
 };
 use self::{
     patience::{Connection, RequestBody},
@@ -55,7 +54,7 @@ pub(crate) struct Serving {
     pub(crate) router: Router,
     pub(crate) limits: ConnectionLimits,
     pub(crate) proxies: Proxies,
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) tls: Option<Tls>,
     pub(crate) shutdown: Shutdown,
 }
 

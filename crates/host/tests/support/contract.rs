@@ -90,6 +90,7 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
         ["api", "turnkeep", "sessions"] => check_list(object),
         ["api", "turnkeep", "sessions", _] => check_session(object),
         ["openapi.json"] => {}
+        ["auth", name] => return check_auth(name, object),
         ["health"] => return assert_eq!(body, r#"{"status":"ok"}"#),
         _ => panic!("no client knows what {} answers with", asked.target),
     }
@@ -412,6 +413,10 @@ fn check_error(error: &Map<String, Value>) {
             assert_eq!(value, true, "it is said only when it is so");
             continue;
         }
+        if key == "locked" {
+            assert_eq!((text, value), ("authentication required", &Value::Bool(true)));
+            continue;
+        }
         assert!(["error", "code", "session"].contains(&key.as_str()), "{key} in an error");
         assert!(value.is_string(), "{key} of an error is a string");
     }
@@ -458,6 +463,22 @@ fn check_event(text: &str, wanted: Option<u64>) -> u64 {
     assert!(wanted.is_none_or(|wanted| wanted == seq), "{seq} follows");
     assert!(event["type"].is_string() && event["time"].is_number());
     seq + 1
+}
+
+/// What the reader's login goes by.
+fn check_auth(name: &str, told: &Map<String, Value>) {
+    let is_in = told["authenticated"].as_bool().expect("authenticated is a boolean");
+    match name {
+        "login" => has_keys(told, &["authenticated", "scope"]),
+        "logout" => has_keys(told, &["authenticated"]),
+        "status" => {
+            has_keys(told, &["authenticated", "passwordRequired", "scope", "via"]);
+            assert!(told["passwordRequired"].is_boolean(), "{told:?}");
+            assert_eq!(told["via"].is_string(), is_in, "{told:?}");
+            assert_eq!(told["scope"].is_string(), is_in, "{told:?}");
+        }
+        _ => panic!("there is no /auth/{name}"),
+    }
 }
 
 /// Diffs leave without their patches, counted.

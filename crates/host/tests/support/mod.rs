@@ -5,6 +5,7 @@
 pub mod both;
 pub mod contract;
 pub mod described;
+pub mod door;
 pub mod events;
 pub mod host;
 pub mod logs;
