@@ -15,6 +15,7 @@
 //! | [`check_upstream`] | whether an OpenCode server answers, and takes our login |
 //! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
 //! | [`export`] | a session as a ZIP archive |
+//! | [`Hub`], [`HubStats`], [`EventTiming`] | what happens in the sessions, and who is told of it |
 //! | [`kinds`] | one table from every kind of failure to exit code, status and text |
 //!
 //! Inside, a request comes in by `serve` (connections, HTTPS, limits), and goes from `http` (which
@@ -37,6 +38,8 @@
 //! | `GET /api/session/:id/message` | the official list of messages: `limit`, `before`, `directory`, `includeReasoning` |
 //! | any other `/api/…` | what the OpenCode server has at that path without `/api` |
 //! | `POST /auth/login`, `POST /auth/logout`, `GET /auth/status` | a browser's login |
+//! | `GET /api/global/event`, `GET /api/event` | events as they happen, over SSE: `directory`, `lastEventId`, `includeReasoning` |
+//! | `/api/global/event/ws`, `/api/event/ws` | the same over a WebSocket |
 //! | `GET /health` | that the process answers |
 //! | `GET /metrics` | what the host counts |
 //! | `GET /` | the reader |

@@ -36,6 +36,10 @@ impl Told<'_> {
 pub fn check(asked: Asked<'_>, told: Told<'_>) {
     described::check(asked, told);
     let target = Target::of(asked.target);
+    if let Some(id) = told.header("x-turnkeep-event-id") {
+        let (epoch, number) = id.split_once('-').expect("an id is an epoch and a number");
+        assert!(epoch.len() == 16 && number.parse::<u64>().is_ok(), "{id}");
+    }
     let is_empty = asked.method == "HEAD" || matches!(told.status, 204 | 304);
     if is_empty {
         assert!(told.body.is_empty(), "a {} to a {} has no body", told.status, asked.method);
