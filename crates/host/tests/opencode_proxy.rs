@@ -132,15 +132,20 @@ async fn the_newer_routes_are_there_as_well() {
     let listed = client.get("/api/session").await;
     assert!(listed.to_string().contains(id));
 
-    // Its events come at once, over a stream that has no end.
+    // Its events come as they happen, over a stream that has no end. The server begins to answer
+    // with the first of them.
     let url = format!("{}/api/session/{id}/event", client.base);
-    let response = client.http.get(url).header("accept-encoding", "gzip").send().await.unwrap();
+    let asking = client.http.get(url).header("accept-encoding", "gzip").send();
+    let prompted = json!({ "prompt": { "text": "Say hello." }, "resume": false });
+    let path = format!("/api/session/{id}/prompt");
+    let prompting = client.post(&path, prompted);
+    let (response, _) = timeout(Duration::from_secs(20), async { tokio::join!(asking, prompting) })
+        .await
+        .expect("the stream begins");
+    let response = response.unwrap();
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     assert!(!response.headers().contains_key("content-encoding"));
-    let mut events = response.bytes_stream();
-    let prompted = json!({ "prompt": { "text": "Say hello." }, "resume": false });
-    client.post(&format!("/api/session/{id}/prompt"), prompted).await;
-    let first = timeout(Duration::from_secs(20), events.next()).await;
+    let first = timeout(Duration::from_secs(20), response.bytes_stream().next()).await;
     assert!(first.expect("an event comes").unwrap().is_ok());
 }
 
