@@ -107,13 +107,18 @@ const named = (kind, value) => {
   return names.get(key);
 };
 
+// What the scripted model says depends on ids, so it is told by its kind alone.
+const WORDS = ["text", "content", "output", "filePath", "filepath", "file", "files", "title", "diff", "description"];
 const TIMES = ["created", "updated", "completed", "start", "end", "time"];
 function plain(value, key) {
+  if (key === "tokens") return "<tokens>";
   if (Array.isArray(value)) return value.map((item) => plain(item, key));
   if (value && typeof value === "object") {
     const entries = Object.entries(value).filter(([name]) => !["patch", "hasDiffs", "diffCount"].includes(name));
     return Object.fromEntries(entries.map(([name, item]) => [name, plain(item, name)]));
   }
+  if (WORDS.includes(key) && typeof value === "string") return "<words>";
+  if (key === "cost") return "<cost>";
   if (typeof value === "number" && TIMES.includes(key)) return "<time>";
   if (["snapshot", "hash", "slug", "projectID", "ref"].includes(key)) return `<${key}>`;
   if (typeof value !== "string") return value;

@@ -12,7 +12,8 @@ use turnkeep_turns::{
 };
 
 use crate::{
-    driver::{self, ChangesRequest, MessageRequest, Place, Sources, TurnPageRequest},
+    driver::{self, ChangesRequest, Dated, MessageRequest, Place, Sources, TurnPageRequest},
+    events::{Hub, live::LiveHost},
     failure::Failure,
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
@@ -27,6 +28,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Host {
     sources: Sources,
+    live: LiveHost,
     guard: guard::Guard,
     listen: std::net::SocketAddr,
     reconcile: ReconcileConfig,
@@ -56,12 +58,14 @@ impl Host {
         let upstream =
             options.upstream.map(|server| Upstream::new(server, options.upstream_body_bytes));
         let opencode = upstream.transpose()?.map(|server| Arc::new(OpenCodeSource::new(server)));
+        let hub = Hub::new(options.replay_buffer_bytes, options.client_queue_bytes);
         let keys = match options.continuation_keys {
             Some(keys) => keys,
             None => random_keys()?,
         };
         Ok(Self {
             sources: Sources { log, opencode },
+            live: LiveHost::new(hub, options.event_timing),
             reconcile: ReconcileConfig {
                 runtime: options.runtime,
                 width: options.scan_limit,
@@ -113,7 +117,13 @@ impl Host {
             proxies: self.proxies.clone(),
             tls: self.tls.as_ref().map(serve::acceptor).transpose()?,
             shutdown: self.shutdown.clone(),
-            router: http::router(self),
+            router: http::router(Arc::clone(&self)),
+        };
+        let live = self.live.begin(self.sources.opencode.clone());
+        let shutdown = async {
+            shutdown.await;
+            // Streams of events have no end of their own.
+            live.end();
         };
         serve::until(listener, serving, shutdown).await;
         Ok(())
@@ -129,7 +139,7 @@ impl Host {
         session: &str,
         request: &TurnPageRequest,
     ) -> Result<String, Failure> {
-        Ok(self.turn_page(session, request, |_| {}).await?.to_json())
+        Ok(self.turn_page(session, request, |_| {}).await?.body.to_json())
     }
 
     pub(crate) async fn turn_page(
@@ -137,8 +147,9 @@ impl Host {
         session: &str,
         request: &TurnPageRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<TurnPage, Failure> {
-        driver::turn_page(&self.sources, session, request, self.page_deadline, place).await
+    ) -> Result<Dated<TurnPage>, Failure> {
+        let (sources, hub, deadline) = (&self.sources, self.hub(), self.page_deadline);
+        driver::turn_page(sources, hub, session, request, deadline, place).await
     }
 
     /// One message whole: the JSON text of the body.
@@ -147,8 +158,9 @@ impl Host {
         session: &str,
         request: &MessageRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<String, Failure> {
-        driver::message(&self.sources, session, request, self.page_deadline, place).await
+    ) -> Result<Dated<String>, Failure> {
+        let (sources, hub, deadline) = (&self.sources, self.hub(), self.page_deadline);
+        driver::message(sources, hub, session, request, deadline, place).await
     }
 
     /// One page of what happened in a session since a message.
@@ -156,9 +168,9 @@ impl Host {
         &self,
         request: ReconcileRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<ReconcilePage, Failure> {
-        let (sources, config) = (&self.sources, &self.reconcile);
-        driver::reconcile(sources, config, request, self.page_deadline, place).await
+    ) -> Result<Dated<ReconcilePage>, Failure> {
+        let (sources, hub, config) = (&self.sources, self.hub(), &self.reconcile);
+        driver::reconcile(sources, hub, config, request, self.page_deadline, place).await
     }
 
     /// What one message changed: the JSON text of the body.
@@ -210,6 +222,20 @@ impl Host {
         }
     }
 
+    /// The line of events that clients watch. While the host serves, it follows its upstream.
+    #[must_use]
+    pub fn hub(&self) -> &Arc<Hub> {
+        self.live.hub()
+    }
+
+    pub(crate) fn live(&self) -> &LiveHost {
+        &self.live
+    }
+
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
     /// The signal that this host stops, for what would otherwise go on for ever.
     pub(crate) fn shutdown(&self) -> &Shutdown {
         &self.shutdown
@@ -225,10 +251,6 @@ impl Host {
 
     pub(crate) fn compresses(&self) -> bool {
         self.compress
-    }
-
-    pub(crate) fn sources(&self) -> &Sources {
-        &self.sources
     }
 
     pub(crate) fn proxy(&self) -> &Proxy {

@@ -76,6 +76,7 @@
 
 mod blocking;
 mod driver;
+mod events;
 mod failure;
 mod host;
 mod http;
@@ -88,6 +89,7 @@ mod source;
 mod upstream;
 
 pub use driver::TurnPageRequest;
+pub use events::{EventId, EventTiming, Hub, HubStats, Moment, Origin, Published};
 pub use failure::Failure;
 pub use host::Host;
 pub use ipnet::IpNet;

@@ -15,7 +15,7 @@ use turnkeep_turns::{
     reconcile::{Budgets, KeyRing, KeyRingError},
 };
 
-use crate::{proxy::ProxyOptions, serve::TlsError, upstream::UpstreamOptions};
+use crate::{events::EventTiming, proxy::ProxyOptions, serve::TlsError, upstream::UpstreamOptions};
 
 /// The runtime when nothing names another one.
 const DEFAULT_RUNTIME: &str = "web";
@@ -69,6 +69,8 @@ pub struct HostOptions {
     /// Which stored sessions are small enough to be read for the session list, which says then
     /// whether they are blank and when a person last wrote in them.
     pub listing_probe: BlankGates,
+    /// How long things take on the event streams.
+    pub event_timing: EventTiming,
     /// How long requests that are handed on to the upstream may take.
     pub proxy: ProxyOptions,
 }
@@ -142,6 +144,7 @@ impl Default for HostOptions {
             transcript_cache: None,
             attachments: None,
             listing_probe: BlankGates::default(),
+            event_timing: EventTiming::default(),
             proxy: ProxyOptions::default(),
         }
     }

@@ -72,8 +72,9 @@ async fn a_session_lives_through_the_proxy() {
     assert_eq!(client.get(&format!("/session/{id}")).await["title"], "Through the proxy");
 
     // Answered when the whole turn is over.
-    let answer =
-        client.post(&format!("/session/{id}/message"), prompt("Look. #steps=2 #tools=write #reason")).await;
+    let answer = client
+        .post(&format!("/session/{id}/message"), prompt("Look. #steps=2 #tools=write #reason"))
+        .await;
     assert_eq!(answer["info"]["finish"], "stop");
     let listed = client.get("/session").await;
     assert!(listed.as_array().unwrap().iter().any(|session| session["id"] == id));
@@ -106,7 +107,8 @@ async fn a_session_lives_through_the_proxy() {
     assert_eq!(diff[0]["status"], "added", "{diff}");
 
     let slow = prompt("Take your time. #steps=0 #slow=200 #chunks=200");
-    let (status, _) = client.send(Method::POST, &format!("/session/{id}/prompt_async"), Some(slow)).await;
+    let (status, _) =
+        client.send(Method::POST, &format!("/session/{id}/prompt_async"), Some(slow)).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
     loop {
         let status = client.get("/session/status").await;

@@ -32,7 +32,8 @@ async fn session(flavour: &str, base_url: &str, project: &Path) -> Value {
         .kill_on_drop(true)
         .output();
     let run = run.await.unwrap();
-    let (output, errors) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    let (output, errors) =
+        (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     assert!(run.status.success(), "{flavour} at {base_url}: {output}{errors}");
     serde_json::from_str(&output).unwrap()
 }
@@ -50,7 +51,8 @@ async fn both(flavour: &str) {
         session(flavour, &format!("{}/api", host.origin()), &server.project()).await
     };
     let (direct, through_host) = tokio::join!(direct, through_host);
-    let (own, ours) = (direct["seen"].as_array().unwrap(), through_host["seen"].as_array().unwrap());
+    let (own, ours) =
+        (direct["seen"].as_array().unwrap(), through_host["seen"].as_array().unwrap());
     for (own, ours) in own.iter().zip(ours) {
         assert_eq!(own, ours, "{flavour}: {}", own["what"]);
     }

@@ -40,7 +40,7 @@ use axum::{
 use futures_util::FutureExt as _;
 use tower_http::compression::{
     CompressionLayer,
-    predicate::{Predicate as _, SizeAbove},
+    predicate::{NotForContentType, Predicate as _, SizeAbove},
 };
 
 use self::{
@@ -58,7 +58,8 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
     let compress = host.compresses();
     let router = Router::new().fallback(answer).with_state(host);
     if compress {
-        let large_enough = SizeAbove::new(COMPRESS_FROM_BYTES);
+        // An event has to leave when it happens, and not when a block of them is full.
+        let large_enough = SizeAbove::new(COMPRESS_FROM_BYTES).and(NotForContentType::SSE);
         let ours = |_, _, _: &HeaderMap, extensions: &Extensions| {
             extensions.get::<proxy::AsItCame>().is_none()
         };

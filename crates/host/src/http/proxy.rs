@@ -22,7 +22,7 @@ use crate::{
     host::Host,
     proxy::{
         Target,
-        body::{Upload, Watched, WhenIdle},
+        body::{Upload, Watched},
         headers,
         list::{self, ListQuery},
         tunnel,
@@ -224,10 +224,9 @@ async fn send(
     *response.body_mut() = if parts.method == Method::HEAD {
         // Of a length that is not known: the one in the head, if any, is that of another answer.
         Body::from_stream(stream::empty::<Result<Bytes, Infallible>>())
-    } else if headers::is_event_stream(response.headers()) {
-        Body::new(Watched::new(body, options.stall, WhenIdle::End))
     } else {
-        Body::new(Watched::new(body, options.idle, WhenIdle::Break))
+        let may_be_silent = headers::is_event_stream(response.headers());
+        Body::new(Watched::new(body, (!may_be_silent).then_some(options.idle)))
     };
     Ok(response)
 }

@@ -23,30 +23,21 @@ type AnyError = Box<dyn std::error::Error + Send + Sync>;
 #[error("nothing came for too long")]
 pub(crate) struct Idle;
 
-/// What becomes of a body from which nothing comes any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WhenIdle {
-    /// It breaks off, so that nobody takes what came for the whole.
-    Break,
-    /// It ends: every event that came is whole, and a client that wants more connects again.
-    End,
-}
-
-/// A body that is given up when nothing has come for some time although somebody waits for it.
+/// A body that breaks off when nothing has come for some time although somebody waits for it, so
+/// that nobody takes what came for the whole.
 /// Trailers are left out: they belong to one connection.
 #[derive(Debug)]
 pub(crate) struct Watched<B> {
     inner: B,
-    limit: Duration,
-    when_idle: WhenIdle,
+    limit: Option<Duration>,
     waiting: Option<Pin<Box<Sleep>>>,
     is_over: bool,
 }
 
 impl<B> Watched<B> {
-    /// Watches over a body.
-    pub(crate) fn new(inner: B, limit: Duration, when_idle: WhenIdle) -> Self {
-        Self { inner, limit, when_idle, waiting: None, is_over: false }
+    /// Watches over a body, which without a limit may be silent for ever.
+    pub(crate) fn new(inner: B, limit: Option<Duration>) -> Self {
+        Self { inner, limit, waiting: None, is_over: false }
     }
 }
 
@@ -76,13 +67,13 @@ where
                 None => return Poll::Ready(None),
             }
         }
-        let limit = this.limit;
+        let Some(limit) = this.limit else { return Poll::Pending };
         let until = || Box::pin(tokio::time::sleep_until(Instant::now() + limit));
         match this.waiting.get_or_insert_with(until).as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(()) => {
                 this.is_over = true;
-                Poll::Ready((this.when_idle == WhenIdle::Break).then(|| Err(Idle.into())))
+                Poll::Ready(Some(Err(Idle.into())))
             }
         }
     }
@@ -123,7 +114,7 @@ pub(crate) enum Progress {
 impl Upload {
     /// The body of a request, of which something must come every now and then.
     pub(crate) fn new(body: Body, idle: Duration) -> Self {
-        let body = Mutex::new(Watched::new(body, idle, WhenIdle::Break));
+        let body = Mutex::new(Watched::new(body, Some(idle)));
         Self(Arc::new(Shared { body, progress: AtomicU8::new(Progress::Untouched as u8) }))
     }
 

@@ -9,13 +9,13 @@ pub struct ProxyOptions {
     /// How long a request waits for an upstream that is starting.
     pub hold: Duration,
     /// How long the answer to a GET or a HEAD may take to begin. Other requests have no such
-    /// deadline: a prompt is answered when its whole turn is over.
+    /// deadline: a prompt is answered when its whole turn is over. Nor has one that says that it
+    /// wants events: an answer may begin with the first of them.
     pub head_deadline: Duration,
     /// How long a body that has begun may say nothing, in either direction, while the other side
-    /// waits for it.
+    /// waits for it. A stream of events may: some of the server's are silent until something
+    /// happens.
     pub idle: Duration,
-    /// The same for a stream of events, which says something every ten seconds.
-    pub stall: Duration,
 }
 
 impl Default for ProxyOptions {
@@ -24,7 +24,6 @@ impl Default for ProxyOptions {
             hold: Duration::from_secs(6),
             head_deadline: Duration::from_secs(240),
             idle: Duration::from_secs(240),
-            stall: Duration::from_secs(20),
         }
     }
 }

@@ -113,7 +113,11 @@ impl Upstream {
         let asks = forward.method == Method::GET || forward.method == Method::HEAD;
         let start = Instant::now();
         let end_of_hold = start + options.hold;
-        let deadline = asks.then(|| start + options.head_deadline);
+        let wants_events = forward
+            .headers
+            .get(header::ACCEPT)
+            .is_some_and(|accept| accept.as_bytes().starts_with(b"text/event-stream"));
+        let deadline = (asks && !wants_events).then(|| start + options.head_deadline);
         let client = if asks { &self.forwarding.pooled } else { &self.forwarding.fresh };
         let mut broken_before = false;
         loop {
