@@ -295,8 +295,8 @@ async fn directories_go_on_by_their_real_paths() {
     let host = host_of(upstream.options()).await;
     let (link, real) = (link.display().to_string(), real.display().to_string());
     let header = format!("x-opencode-directory: {}", link.replace('/', "%2F"));
-    let line = format!("GET /api/session?roots=true&directory={link}&x HTTP/1.1");
-    let _ = ask(&host, &[&line, &header, "x-opencode-directory-encoding: uri"]).await;
+    let first = format!("GET /api/session?roots=true&directory={link}&x HTTP/1.1");
+    let _ = ask(&host, &[&first, &header, "x-opencode-directory-encoding: uri"]).await;
     let head = upstream.heads().remove(0);
     assert!(
         head.starts_with(&format!("GET /session?roots=true&directory={real}&x HTTP/1.1\r\n")),

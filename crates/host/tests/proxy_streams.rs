@@ -177,12 +177,12 @@ async fn a_client_that_leaves_ends_the_request_wherever_it_is() {
     let prompting = asked(&host, &["POST /api/head HTTP/1.1", "content-length: 0"]).await;
     let mut reading = asked(&host, &["GET /api/body HTTP/1.1"]).await;
     assert!(reading.read_head().await);
-    let mut writing =
+    let mut uploading =
         asked(&host, &["POST /api/upload HTTP/1.1", "transfer-encoding: chunked"]).await;
-    writing.send(chunk("half")).await;
+    uploading.send(chunk("half")).await;
     wait_until("all have come", || upstream.heads().len() == 4).await;
     assert_eq!(gone.load(Ordering::SeqCst), 0);
-    drop((waiting, prompting, reading, writing));
+    drop((waiting, prompting, reading, uploading));
     wait_until("the upstream is told", || gone.load(Ordering::SeqCst) == 4).await;
 }
 

@@ -1,4 +1,4 @@
-//! Connections that become WebSockets on their way through the proxy.
+//! Connections that become `WebSockets` on their way through the proxy.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "test code")]
 

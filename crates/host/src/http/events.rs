@@ -29,9 +29,6 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 /// How clients of OpenCode name the directory of a request.
 const DIRECTORY: &str = "x-opencode-directory";
 
-/// How that is spelled.
-const DIRECTORY_ENCODING: &str = "x-opencode-directory-encoding";
-
 /// Answers with what happens from now on, or since the event that the client saw last.
 pub(super) async fn stream(
     host: &Arc<Host>,
@@ -92,11 +89,10 @@ impl Asking {
             let value = value.and_then(|value| std::str::from_utf8(value).ok());
             value.filter(|value| !value.is_empty())
         };
+        // OpenCode decodes it in any case, and its SDK always escapes it.
         let named = || {
-            let is_escaped = header(DIRECTORY_ENCODING).is_some_and(|how| how == "uri");
             let value = header(DIRECTORY)?;
-            let decoded = is_escaped.then(|| percent::decode_path(value)).flatten();
-            Some(decoded.unwrap_or_else(|| value.to_owned()))
+            Some(percent::decode_path(value).unwrap_or_else(|| value.to_owned()))
         };
         let trimmed = |directory: &String| directory.trim().to_owned();
         let in_query = asked.query.directory().as_ref().map(trimmed);

@@ -150,12 +150,12 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
 }
 
 fn remove(headers: &mut HeaderMap, names: &[HeaderName], prefixes: &[&str]) {
-    let prefixed: Vec<_> = headers
+    let found: Vec<_> = headers
         .keys()
         .filter(|name| prefixes.iter().any(|prefix| name.as_str().starts_with(prefix)))
         .cloned()
         .collect();
-    for name in names.iter().chain(&prefixed) {
+    for name in names.iter().chain(&found) {
         headers.remove(name);
     }
 }

@@ -138,13 +138,13 @@ impl Upstream {
             self.hold(end_of_hold).await?;
             let sending = client.request(self.outgoing(&forward)?);
             let sent = match deadline {
-                Some(deadline) => match timeout_at(deadline, sending).await {
-                    Ok(sent) => sent,
-                    Err(_) => {
+                Some(deadline) => {
+                    let Ok(sent) = timeout_at(deadline, sending).await else {
                         self.readiness.lose();
                         return Err(Unforwarded::TimedOut);
-                    }
-                },
+                    };
+                    sent
+                }
                 None => sending.await,
             };
             let error = match sent {
