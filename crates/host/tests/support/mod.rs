@@ -3,8 +3,10 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 pub mod both;
+pub mod cable;
 pub mod contract;
 pub mod host;
+pub mod live;
 pub mod logs;
 pub mod store;
 pub mod upstream;
