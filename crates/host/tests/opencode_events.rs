@@ -175,8 +175,8 @@ async fn a_client_that_was_cut_off_ends_with_the_transcript_of_one_that_never_le
     tokio::time::sleep(Duration::from_millis(1500)).await;
 
     // One comes back in time and is sent what it missed.
-    let last = before.iter().rev().find_map(|event| event.id.clone()).unwrap();
-    let again = EventStream::open(&host, Some(&last)).await;
+    let newest = before.iter().rev().find_map(|event| event.id.clone()).unwrap();
+    let again = EventStream::open(&host, Some(&newest)).await;
     let returned = tokio::spawn(stay(again, session.clone()));
 
     // The other one is told that it must start anew, and does.

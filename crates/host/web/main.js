@@ -1,9 +1,12 @@
 // Which session is read stands in the address, so that it can be kept, shared and gone back to.
 
+import { listen, paced } from "./live.js";
 import * as sessions from "./sessions.js";
 import * as transcript from "./transcript.js";
 
 const SEARCH_PAUSE = 250;
+/** How long to wait at least between two looks at the list, in milliseconds. */
+const LIST_PACE = 3000;
 
 function sessionInAddress() {
   const match = /^#\/session\/([^/]+)$/.exec(location.hash);
@@ -49,6 +52,13 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   document.getElementById("transcript-body").focus();
 });
+
+const renewList = paced(sessions.refresh, LIST_PACE);
+const isLive = listen((session) => {
+  renewList();
+  transcript.heard(session);
+});
+transcript.tellLive(isLive);
 
 window.addEventListener("hashchange", show);
 sessions.search("");
