@@ -12,12 +12,13 @@ use turnkeep_turns::{
 };
 
 use crate::{
-    driver::{self, ChangesRequest, MessageRequest, Place, Sources, TurnPageRequest},
+    driver::{self, ChangesRequest, Dated, MessageRequest, Place, Sources, TurnPageRequest},
+    events::{Hub, live::LiveHost},
     failure::Failure,
     http::{self, guard},
     listing::{self, ListRequest, Listing, SessionSummary},
-    options::{HostError, HostOptions},
-    serve,
+    options::{ConnectionLimits, HostError, HostOptions, TlsOptions},
+    serve::{self, Proxies, Serving, Shutdown},
     source::{FoldLimits, LogSource, OpenCodeSource},
     upstream::{Trouble, Upstream},
 };
@@ -26,12 +27,17 @@ use crate::{
 #[derive(Debug)]
 pub struct Host {
     sources: Sources,
+    live: LiveHost,
     guard: guard::Guard,
     listen: std::net::SocketAddr,
     reconcile: ReconcileConfig,
     scan_limit: usize,
     page_deadline: Duration,
     compress: bool,
+    limits: ConnectionLimits,
+    tls: Option<TlsOptions>,
+    proxies: Proxies,
+    shutdown: Shutdown,
 }
 
 impl Host {
@@ -50,12 +56,14 @@ impl Host {
         let upstream =
             options.upstream.map(|server| Upstream::new(server, options.upstream_body_bytes));
         let opencode = upstream.transpose()?.map(|server| Arc::new(OpenCodeSource::new(server)));
+        let hub = Hub::new(options.replay_buffer_bytes, options.client_queue_bytes);
         let keys = match options.continuation_keys {
             Some(keys) => keys,
             None => random_keys()?,
         };
         Ok(Self {
             sources: Sources { log, opencode },
+            live: LiveHost::new(hub, options.event_timing),
             reconcile: ReconcileConfig {
                 runtime: options.runtime,
                 width: options.scan_limit,
@@ -67,6 +75,10 @@ impl Host {
             scan_limit: options.scan_limit,
             page_deadline: options.page_deadline,
             compress: options.compress,
+            limits: options.limits,
+            tls: options.tls,
+            proxies: Proxies::new(options.auth.trusted_proxies),
+            shutdown: Shutdown::default(),
         })
     }
 
@@ -81,12 +93,12 @@ impl Host {
         bound.map_err(|source| HostError::Listen { address, source })
     }
 
-    /// Serves until `shutdown` is ready, and then until what was under way is answered, for ten
-    /// seconds at most.
+    /// Serves until `shutdown` is ready, and then until what was under way is answered, for
+    /// [`ConnectionLimits::drain`] at most. A host serves once: event streams end with it.
     ///
     /// # Errors
     ///
-    /// A listener that other machines can reach.
+    /// A listener that other machines can reach, or a certificate that is of no use.
     pub async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -97,7 +109,20 @@ impl Host {
         if !guard::is_loopback(address.ip()) {
             return Err(HostError::NotLoopback { address });
         }
-        serve::until(listener, http::router(self), shutdown).await;
+        let serving = Serving {
+            limits: self.limits.clone(),
+            proxies: self.proxies.clone(),
+            tls: self.tls.as_ref().map(serve::acceptor).transpose()?,
+            shutdown: self.shutdown.clone(),
+            router: http::router(Arc::clone(&self)),
+        };
+        let live = self.live.begin(self.sources.opencode.clone());
+        let shutdown = async {
+            shutdown.await;
+            // Streams of events have no end of their own.
+            live.end();
+        };
+        serve::until(listener, serving, shutdown).await;
         Ok(())
     }
 
@@ -111,7 +136,7 @@ impl Host {
         session: &str,
         request: &TurnPageRequest,
     ) -> Result<String, Failure> {
-        Ok(self.turn_page(session, request, |_| {}).await?.to_json())
+        Ok(self.turn_page(session, request, |_| {}).await?.body.to_json())
     }
 
     pub(crate) async fn turn_page(
@@ -119,8 +144,9 @@ impl Host {
         session: &str,
         request: &TurnPageRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<TurnPage, Failure> {
-        driver::turn_page(&self.sources, session, request, self.page_deadline, place).await
+    ) -> Result<Dated<TurnPage>, Failure> {
+        let (sources, hub, deadline) = (&self.sources, self.hub(), self.page_deadline);
+        driver::turn_page(sources, hub, session, request, deadline, place).await
     }
 
     /// One message whole: the JSON text of the body.
@@ -129,8 +155,9 @@ impl Host {
         session: &str,
         request: &MessageRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<String, Failure> {
-        driver::message(&self.sources, session, request, self.page_deadline, place).await
+    ) -> Result<Dated<String>, Failure> {
+        let (sources, hub, deadline) = (&self.sources, self.hub(), self.page_deadline);
+        driver::message(sources, hub, session, request, deadline, place).await
     }
 
     /// One page of what happened in a session since a message.
@@ -138,9 +165,9 @@ impl Host {
         &self,
         request: ReconcileRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<ReconcilePage, Failure> {
-        let (sources, config) = (&self.sources, &self.reconcile);
-        driver::reconcile(sources, config, request, self.page_deadline, place).await
+    ) -> Result<Dated<ReconcilePage>, Failure> {
+        let (sources, hub, config) = (&self.sources, self.hub(), &self.reconcile);
+        driver::reconcile(sources, hub, config, request, self.page_deadline, place).await
     }
 
     /// What one message changed: the JSON text of the body.
@@ -190,6 +217,25 @@ impl Host {
                 })
             }
         }
+    }
+
+    /// The line of events that clients watch. While the host serves, it follows its upstream.
+    #[must_use]
+    pub fn hub(&self) -> &Arc<Hub> {
+        self.live.hub()
+    }
+
+    pub(crate) fn live(&self) -> &LiveHost {
+        &self.live
+    }
+
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// The signal that this host stops, for what would otherwise go on for ever.
+    pub(crate) fn shutdown(&self) -> &Shutdown {
+        &self.shutdown
     }
 
     pub(crate) fn guard(&self) -> &guard::Guard {

@@ -81,6 +81,10 @@ pub const KINDS: &[Kind] = &[
     // Saving a damaged log.
     kind("forked", 2, 409, "session log forks"),
     kind("half_saved", 7, 500, "the session was saved in part"),
+    // Event streams.
+    kind("events_unavailable", 7, 503, "OpenCode service unavailable"),
+    kind("events_timed_out", 7, 504, "OpenCode upstream timed out"),
+    kind("upgrade_required", 2, 426, "this is a WebSocket"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.

@@ -74,6 +74,7 @@
 
 mod blocking;
 mod driver;
+mod events;
 mod failure;
 mod host;
 mod http;
@@ -85,9 +86,11 @@ mod source;
 mod upstream;
 
 pub use driver::TurnPageRequest;
+pub use events::{EventId, EventTiming, Hub, HubStats, Moment, Origin, Published};
 pub use failure::Failure;
 pub use host::Host;
 pub use ipnet::IpNet;
-pub use options::{AuthOptions, HostError, HostOptions, TlsOptions};
+pub use options::{AuthOptions, ConnectionLimits, HostError, HostOptions, TlsOptions};
+pub use serve::TlsError;
 pub use turnkeep_turns::reconcile::{Budgets, KeyRing, KeyRingError};
 pub use upstream::{UpstreamAddressError, UpstreamHealth, UpstreamOptions, check_upstream};

@@ -15,7 +15,7 @@ use turnkeep_turns::{
     reconcile::{Budgets, KeyRing, KeyRingError},
 };
 
-use crate::upstream::UpstreamOptions;
+use crate::{events::EventTiming, serve::TlsError, upstream::UpstreamOptions};
 
 /// The runtime when nothing names another one.
 const DEFAULT_RUNTIME: &str = "web";
@@ -56,6 +56,8 @@ pub struct HostOptions {
     pub auth: AuthOptions,
     /// The certificate and key to serve HTTPS with; plain HTTP without.
     pub tls: Option<TlsOptions>,
+    /// How much of the host one client may hold, and for how long.
+    pub limits: ConnectionLimits,
     /// How many bytes of events are kept for clients that come back.
     pub replay_buffer_bytes: usize,
     /// How many bytes of events may wait for one client before it is dropped as too slow.
@@ -67,6 +69,8 @@ pub struct HostOptions {
     /// Which stored sessions are small enough to be read for the session list, which says then
     /// whether they are blank and when a person last wrote in them.
     pub listing_probe: BlankGates,
+    /// How long things take on the event streams.
+    pub event_timing: EventTiming,
 }
 
 /// Who may use a host.
@@ -93,6 +97,28 @@ pub struct TlsOptions {
     pub key: PathBuf,
 }
 
+/// How much of a host one client may hold, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConnectionLimits {
+    /// How long a client may take for a TLS handshake, for the head of a request, and to say
+    /// nothing between two requests: 10 s.
+    pub head: Duration,
+    /// How long nothing may come of a request's body while it is waited for: 30 s.
+    pub body_idle: Duration,
+    /// How long a client may take nothing of what is written to it: 30 s. A connection that nothing
+    /// is to be written to may last for ever.
+    pub write_idle: Duration,
+    /// How long what is under way may take once the host stops: 10 s.
+    pub drain: Duration,
+    /// How many connections are served at a time; more wait to be accepted. As many as the process
+    /// may have open files for, two each, 64 to 8192.
+    pub connections: u32,
+    /// How many of them one IPv4 address or one /64 network gets, a quarter; more are closed at
+    /// once. Loopback and trusted reverse proxies are not counted.
+    pub connections_of_one: u32,
+}
+
 impl Default for HostOptions {
     fn default() -> Self {
         Self {
@@ -110,11 +136,13 @@ impl Default for HostOptions {
             fold_cache_bytes: 256 << 20,
             auth: AuthOptions::default(),
             tls: None,
+            limits: ConnectionLimits::default(),
             replay_buffer_bytes: 32 << 20,
             client_queue_bytes: 8 << 20,
             transcript_cache: None,
             attachments: None,
             listing_probe: BlankGates::default(),
+            event_timing: EventTiming::default(),
         }
     }
 }
@@ -164,6 +192,9 @@ pub enum HostError {
         #[source]
         source: std::io::Error,
     },
+    /// HTTPS cannot be served.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The client for the upstream cannot be set up.
     #[error("the HTTP client for the upstream cannot be set up: {0}")]
     Client(#[from] reqwest::Error),
@@ -180,7 +211,7 @@ impl HostError {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::NotLoopback { .. } => "usage",
+            Self::NotLoopback { .. } | Self::Tls(_) => "usage",
             Self::Listen { .. } | Self::Client(_) | Self::Random(_) => "io",
             Self::Key(_) => "internal",
         }

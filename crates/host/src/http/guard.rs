@@ -1,17 +1,24 @@
-//! Who may ask, while no password is set.
+//! Which web pages may ask, with a password and without.
 //!
-//! The host listens on loopback only, so every caller is a program on this machine. What is left
-//! to keep out is web pages of other sites that the user's browser has open:
+//! A program asks for the person who started it. A page asks for whoever wrote it, out of the
+//! browser of somebody who may be let in, and these are kept out:
 //!
 //! - A page can make its own name resolve to 127.0.0.1 (DNS rebinding); the browser then takes us
-//!   for that site. Its requests carry the site's name in `Host`, so a name that is not a
-//!   loopback name is refused.
+//!   for that site. Its requests carry the site's name in `Host`. An open host, which lets in
+//!   whoever is on this machine, refuses every name that is not a loopback name. One that asks for
+//!   a password has any name: the browser has no cookie of ours for the page's.
 //! - A page can send requests across origins. Those carry `Origin`, so an origin that is neither
 //!   ours nor allowed is refused, whatever the method.
+//! - What a page only embeds, images and scripts, carries no `Origin`, and browsers say in
+//!   `Sec-Fetch-Site` where it is embedded.
+//!
+//! An open host also refuses what a reverse proxy hands on from another machine.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, uri::Authority};
+
+use crate::serve::{Peer, is_from_elsewhere};
 
 /// The origins of the two apps that talk to a host: always allowed.
 const APP_ORIGINS: [&str; 2] = ["openchamber-ui://app", "capacitor://localhost"];
@@ -20,6 +27,15 @@ const APP_ORIGINS: [&str; 2] = ["openchamber-ui://app", "capacitor://localhost"]
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     allowed: Vec<String>,
+}
+
+/// Whether a host lets in whoever is on its machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Without a password or a token.
+    Open,
+    /// With one only.
+    Locked,
 }
 
 /// On whose behalf a request was let in.
@@ -34,7 +50,8 @@ pub(crate) enum Caller {
 /// Why a request was turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// `Host` is not a name of this machine's loopback.
+    /// `Host` is not a name of this machine's loopback, or the request came through a proxy from
+    /// elsewhere.
     Host,
     /// `Origin` is neither ours nor allowed.
     Origin,
@@ -58,10 +75,16 @@ impl Guard {
         Self { allowed: allowed.collect() }
     }
 
-    /// Decides on a request.
-    pub(crate) fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    /// Decides on a request, which came from `peer`.
+    pub(crate) fn admit(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+        peer: Peer,
+        door: Door,
+    ) -> Result<Caller, Refusal> {
         let host = host(uri, headers).ok_or(Refusal::Host)?;
-        if !is_loopback_name(&host) {
+        if door == Door::Open && (!is_loopback_name(&host) || is_from_elsewhere(headers)) {
             return Err(Refusal::Host);
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
@@ -72,7 +95,8 @@ impl Guard {
             return Ok(Caller::Local);
         };
         let spelled = normalized(origin.to_str().map_err(|_| Refusal::Origin)?);
-        if spelled == normalized(&format!("http://{host}")) {
+        let scheme = if peer.secure { "https" } else { "http" };
+        if spelled == normalized(&format!("{scheme}://{host}")) {
             Ok(Caller::Local)
         } else if self.allowed.contains(&spelled) {
             Ok(Caller::Allowed(origin.clone()))
@@ -89,13 +113,41 @@ impl Caller {
         let Self::Allowed(origin) = self else { return };
         let fixed: [(HeaderName, &'static str); 2] = [
             (header::ACCESS_CONTROL_ALLOW_CREDENTIALS, "true"),
-            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "x-next-cursor, x-openchamber-file-exists"),
+            (
+                header::ACCESS_CONTROL_EXPOSE_HEADERS,
+                "x-next-cursor, x-openchamber-file-exists, x-turnkeep-event-id",
+            ),
         ];
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
         for (name, value) in fixed {
             headers.insert(name, HeaderValue::from_static(value));
         }
     }
+}
+
+/// What browsers say about the page that a request comes from.
+fn fetch_site(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get("sec-fetch-site").map(HeaderValue::as_bytes)
+}
+
+/// Whether a page of another origin embeds what is asked for. Such a page names itself only in
+/// requests whose answer it may see.
+pub(crate) fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
+    !headers.contains_key(header::ORIGIN)
+        && matches!(fetch_site(headers), Some(b"cross-site" | b"same-site"))
+}
+
+/// Whether a request that a browser has put a cookie on may be of a page that is not ours.
+///
+/// `SameSite=Strict` keeps the cookie off the requests of other sites; another port of the same
+/// machine is the same site. What changes something therefore shows where it comes from, by an
+/// origin, which was looked at by then, or by `Sec-Fetch-Site`. So does a WebSocket, whose opening
+/// is a GET.
+pub(crate) fn is_unexplained(method: &Method, headers: &HeaderMap) -> bool {
+    let is_safe = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let explains = headers.contains_key(header::ORIGIN)
+        || fetch_site(headers) == Some(b"same-origin".as_slice());
+    (!is_safe || headers.contains_key(header::UPGRADE)) && !explains
 }
 
 /// The authority a request was sent to: that of the URL where it has one, else the one `Host`.

@@ -38,14 +38,17 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header},
 };
 use futures_util::FutureExt as _;
-use tower_http::compression::{CompressionLayer, predicate::SizeAbove};
+use tower_http::compression::{
+    CompressionLayer,
+    predicate::{NotForContentType, Predicate as _, SizeAbove},
+};
 
 use self::{
     log::RequestLog,
     query::Query,
     route::{MalformedPath, Route},
 };
-use crate::{failure::Failure, host::Host};
+use crate::{failure::Failure, host::Host, serve::Peer};
 
 /// Bodies below this many bytes are not worth compressing.
 const COMPRESS_FROM_BYTES: u64 = 1024;
@@ -55,7 +58,8 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
     let compress = host.compresses();
     let router = Router::new().fallback(answer).with_state(host);
     if compress {
-        let large_enough = SizeAbove::new(COMPRESS_FROM_BYTES);
+        // An event has to leave when it happens, and not when a block of them is full.
+        let large_enough = SizeAbove::new(COMPRESS_FROM_BYTES).and(NotForContentType::SSE);
         router.layer(CompressionLayer::new().compress_when(large_enough))
     } else {
         router
@@ -69,7 +73,8 @@ async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Bod
         headers: request.headers().clone(),
         query: Query::parse(request.uri().query()),
     };
-    let caller = host.guard().admit(request.uri(), &asked.headers);
+    let peer = request.extensions().get().copied().unwrap_or(Peer::UNKNOWN);
+    let caller = host.guard().admit(request.uri(), &asked.headers, peer, guard::Door::Open);
     let handled = match &caller {
         Ok(_) => handle(&host, &asked, request, &mut log).await,
         Err(refusal) => Err(Failure::of_kind(refusal.kind())),

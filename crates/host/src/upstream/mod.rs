@@ -9,6 +9,7 @@ mod readiness;
 mod reply;
 mod room;
 mod sessions;
+mod stream;
 
 use reqwest::{Client, StatusCode, Url, header, redirect};
 
@@ -20,6 +21,7 @@ pub(crate) use room::Room;
 use room::Rooms;
 use sessions::Told;
 pub(crate) use sessions::UpstreamSession;
+pub(crate) use stream::StreamTrouble;
 
 /// Probes say little.
 const MAX_PROBE_BYTES: usize = 64 << 10;
@@ -140,6 +142,11 @@ impl Upstream {
     }
 
     async fn request(&self, ask: &Ask) -> Result<reqwest::Response, Unsent> {
+        Self::dispatch(self.build(ask).header(header::ACCEPT, "application/json")).await
+    }
+
+    /// The request without what it accepts, which does not go twice.
+    fn build(&self, ask: &Ask) -> reqwest::RequestBuilder {
         let url = ask.url.clone();
         let mut request = match &ask.json {
             None => self.client.get(url),
@@ -149,12 +156,14 @@ impl Upstream {
                 .header(header::CONTENT_TYPE, "application/json")
                 .body(json.clone()),
         };
-        request = request
-            .header(header::ACCEPT, "application/json")
-            .header(header::ACCEPT_ENCODING, "identity");
+        request = request.header(header::ACCEPT_ENCODING, "identity");
         if let Some((username, password)) = self.options.login() {
             request = request.basic_auth(username, Some(password));
         }
+        request
+    }
+
+    async fn dispatch(request: reqwest::RequestBuilder) -> Result<reqwest::Response, Unsent> {
         let refused_or_broken = |error: reqwest::Error| {
             if error.is_connect() { Unsent::Refused } else { Unsent::Broken }
         };
