@@ -3,12 +3,14 @@
 /** How often, in milliseconds, while something is under way and while nothing is. */
 const BUSY = 2000;
 const IDLE = 5000;
+/** How often when the host tells of what happens: only in case something goes untold. */
+const TOLD = 30_000;
 /** How long to wait at most when there is no answer. */
 const LONGEST = 60_000;
 
 /** How long to wait before the next request, after so many without an answer. */
-export function pause(isBusy, failures) {
-  const usual = isBusy ? BUSY : IDLE;
+export function pause(isBusy, failures, isTold = false) {
+  const usual = isTold ? TOLD : isBusy ? BUSY : IDLE;
   return failures === 0 ? usual : Math.max(usual, Math.min(LONGEST, IDLE * 2 ** (failures - 1)));
 }
 

@@ -1,10 +1,13 @@
 // Which session is read stands in the address, so that it can be kept, shared and gone back to.
 
 import * as login from "./login.js";
+import { listen, paced } from "./live.js";
 import * as sessions from "./sessions.js";
 import * as transcript from "./transcript.js";
 
 const SEARCH_PAUSE = 250;
+/** How long to wait at least between two looks at the list, in milliseconds. */
+const LIST_PACE = 3000;
 
 function sessionInAddress() {
   const match = /^#\/session\/([^/]+)$/.exec(location.hash);
@@ -52,6 +55,13 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 
 login.start(document.querySelector(".sessions-head .brand"));
+const renewList = paced(sessions.refresh, LIST_PACE);
+const isLive = listen((session) => {
+  renewList();
+  transcript.heard(session);
+});
+transcript.tellLive(isLive);
+
 window.addEventListener("hashchange", show);
 sessions.search("");
 show();

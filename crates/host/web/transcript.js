@@ -4,6 +4,7 @@ import { ApiError, getMessage, getSession, getTurns } from "./api.js";
 import { el, fill, icon, withCode } from "./dom.js";
 import { follow, pause } from "./follow.js";
 import { ago, fullTime, lastSegment, titleOf } from "./format.js";
+import { paced } from "./live.js";
 import { notice } from "./parts.js";
 import { foldTall, replaceTurn, turnElement } from "./turn.js";
 import { isOpen, joinNewer, joinOlder, recordsOf, summarize, toTurns } from "./turns.js";
@@ -15,6 +16,8 @@ const OLDER_TURNS = 4;
 const MISSED_TURNS = 10;
 /** A reader this near to the end stays there when something is added. */
 const NEAR_END = 80;
+/** How long to wait at least between two looks at a session in which much happens, in milliseconds. */
+const PACE = 300;
 /** How often to say anew how long ago things were, in milliseconds. */
 const CLOCK = 30_000;
 
@@ -26,6 +29,14 @@ const view = {
   end: document.getElementById("transcript-end"),
   news: document.getElementById("transcript-news"),
 };
+
+/** Whether the host tells of what happens. */
+let isLive = () => false;
+
+/** Says how to find out whether the host tells of what happens. */
+export function tellLive(told) {
+  isLive = told;
+}
 
 /** The session that is shown; a new one for each, so that late answers find the old one gone. */
 let current = null;
@@ -53,15 +64,22 @@ export function open(id) {
 }
 
 /** Reads the newest turns, keeps the older ones that are shown, and goes on to do so. */
-export const refresh = follow(
+const refresh = follow(
   async () => {
     if (!current || current.isLoading) return true;
     const shown = current;
     if (shown.session === null) loadSession(shown);
     return await loadNewest(shown);
   },
-  (failures) => pause(current !== null && isOpen(current.turns), failures),
+  (failures) => pause(current !== null && isOpen(current.turns), failures, isLive()),
 );
+
+const refreshSoon = paced(refresh, PACE);
+
+/** Looks again, since something happened in a session, or, without one, may have anywhere. */
+export function heard(session) {
+  if (current !== null && (session === null || session === current.id)) refreshSoon();
+}
 
 async function loadSession(shown) {
   try {

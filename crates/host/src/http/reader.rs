@@ -33,7 +33,7 @@ macro_rules! assets {
     };
 }
 
-const ASSETS: [Asset; 22] = assets! {
+const ASSETS: [Asset; 23] = assets! {
     "": HTML = "index.html",
     "assets/icon.svg": SVG = "icon.svg",
     "assets/base.css": CSS = "base.css",
@@ -45,6 +45,7 @@ const ASSETS: [Asset; 22] = assets! {
     "assets/follow.js": JS = "follow.js",
     "assets/format.js": JS = "format.js",
     "assets/list.js": JS = "list.js",
+    "assets/live.js": JS = "live.js",
     "assets/login.js": JS = "login.js",
     "assets/main.js": JS = "main.js",
     "assets/markdown.js": JS = "markdown.js",

@@ -508,6 +508,10 @@ fn check_slim(record: &Value) {
         let heavy: &[&str] = match part["type"].as_str() {
             Some("file") => &["url", "source", "metadata"],
             Some("tool") if role != Some("user") => &["output", "error", "attachments"],
+            // One that is being written has the text so far, for the events to add to.
+            Some("reasoning") if part["slim"].is_null() && part["time"]["end"].is_null() => {
+                continue;
+            }
             Some("reasoning") if role != Some("user") => &["text"],
             _ => continue,
         };

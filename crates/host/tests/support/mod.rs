@@ -3,11 +3,13 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 pub mod both;
+pub mod cable;
 pub mod contract;
 pub mod described;
 pub mod door;
 pub mod events;
 pub mod host;
+pub mod live;
 pub mod logs;
 pub mod raw_upstream;
 pub mod store;
