@@ -86,6 +86,11 @@ pub(crate) enum Command {
     /// The damaged log stays as it is. Saved are the events that follow each other from the first
     /// on, with whole records out of a torn end; never any behind a hole.
     Recover(RecoverArgs),
+    /// Make, list and revoke API tokens for the programs that use a host
+    ///
+    /// A host asks for them when it has a password, listens on an address that other machines can
+    /// reach, or was given a token_file. A running one notices every change at once.
+    Token(TokenArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -263,4 +268,35 @@ pub(crate) struct RecoverArgs {
     /// The directory the session worked in, when its header is lost
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+}
+
+/// What to do with API tokens.
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: TokenCommand,
+}
+
+/// What to do with API tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print it, this once
+    Create {
+        /// What to call it, to know it again by
+        name: String,
+        /// What it allows: to read; to write as well; everything, terminals included
+        #[arg(long, value_name = "SCOPE", default_value = "read", value_parser = ["read", "write", "admin"])]
+        scope: String,
+        /// It ends after this many days [default: when it is revoked]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36500))]
+        days: Option<u32>,
+    },
+    /// List the tokens: name, scope, created, expires, state
+    Ls,
+    /// End a token; what it has open ends with it
+    Revoke {
+        /// The token
+        name: String,
+    },
 }

@@ -357,6 +357,12 @@ pub(crate) fn default_store() -> Option<PathBuf> {
     Some(base.join("turnkeep").join("sessions"))
 }
 
+/// The file of API tokens when none is named.
+pub(crate) fn default_token_file() -> Option<PathBuf> {
+    let base = absolute(env::var_os("XDG_DATA_HOME")).or_else(|| home(".local/share"))?;
+    Some(base.join("turnkeep").join("tokens.json"))
+}
+
 /// The XDG rules: a relative path there is to be ignored.
 fn absolute(value: Option<std::ffi::OsString>) -> Option<PathBuf> {
     value.map(PathBuf::from).filter(|path| path.is_absolute())

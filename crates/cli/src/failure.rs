@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use turnkeep_host::kinds;
+use turnkeep_host::{TokenFileError, kinds};
 use turnkeep_log::SessionId;
 use turnkeep_store::{
     ResumeError,
@@ -135,6 +135,12 @@ from_store!(
 
 impl From<ResumeError> for Failure {
     fn from(error: ResumeError) -> Self {
+        Self::new(error.kind(), &error)
+    }
+}
+
+impl From<TokenFileError> for Failure {
+    fn from(error: TokenFileError) -> Self {
         Self::new(error.kind(), &error)
     }
 }

@@ -108,6 +108,7 @@ async fn run(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Rm(args) => commands::rm::run(args, context).await,
         Command::Trash(args) => commands::trash::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(args, context).await,
+        Command::Token(args) => commands::token::run(&args, context),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "turnkeep", &mut script);

@@ -43,6 +43,21 @@ impl Failure {
         Self::of_row(row, row.text)
     }
 
+    /// The same with its kind as `code`.
+    pub(crate) fn with_code(kind: &str) -> Self {
+        let row = kinds::of(kind);
+        let body = json!({ "error": row.text, "code": row.kind }).to_string();
+        Self { body, ..Self::of_row(row, row.text) }
+    }
+
+    /// Nothing was shown that lets anyone in. The body is the one that clients of the other host
+    /// show a login for.
+    pub(crate) fn unauthenticated() -> Self {
+        let row = kinds::of("unauthenticated");
+        let body = json!({ "error": row.text, "locked": true }).to_string();
+        Self { body, ..Self::of_row(row, row.text) }
+    }
+
     /// The request is not what it must be.
     pub(crate) fn bad_request(text: &str) -> Self {
         Self::of_row(kinds::of("usage"), text)

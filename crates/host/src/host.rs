@@ -12,13 +12,17 @@ use turnkeep_turns::{
 };
 
 use crate::{
+    auth::Auth,
     driver::{self, ChangesRequest, Dated, MessageRequest, Place, Sources, TurnPageRequest},
     events::{Hub, live::LiveHost},
     failure::Failure,
-    http::{self, guard},
+    http::{
+        self,
+        guard::{self, Door},
+    },
     listing::{self, ListRequest, Listing, SessionSummary},
-    options::{ConnectionLimits, HostError, HostOptions, TlsOptions},
-    serve::{self, Proxies, Serving, Shutdown},
+    options::{ConnectionLimits, HostError, HostOptions},
+    serve::{self, Proxies, Serving, Shutdown, Tls},
     source::{FoldLimits, LogSource, OpenCodeSource},
     upstream::{Trouble, Upstream},
 };
@@ -29,27 +33,28 @@ pub struct Host {
     sources: Sources,
     live: LiveHost,
     guard: guard::Guard,
+    auth: Arc<Auth>,
     listen: std::net::SocketAddr,
     reconcile: ReconcileConfig,
     scan_limit: usize,
     page_deadline: Duration,
     compress: bool,
     limits: ConnectionLimits,
-    tls: Option<TlsOptions>,
+    tls: Option<Tls>,
     proxies: Proxies,
     shutdown: Shutdown,
 }
 
 impl Host {
-    /// Makes a host. Nothing is read or sent before the first request.
+    /// Makes a host. Only the files that say who is let in and what HTTPS is served with are read;
+    /// nothing is sent before the first request.
     ///
     /// # Errors
     ///
-    /// An address to listen on that other machines can reach, or a system without random numbers.
+    /// An address to listen on that other machines can reach without a password or a token, a file
+    /// of those that is of no use, or a system without random numbers.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
-        if !guard::is_loopback(options.listen.ip()) {
-            return Err(HostError::NotLoopback { address: options.listen });
-        }
+        let auth = Auth::load(&options.auth, options.listen)?;
         let limits =
             FoldLimits { cache_bytes: options.fold_cache_bytes, listing: options.listing_probe };
         let log = options.store.map(|store| Arc::new(LogSource::new(store, limits)));
@@ -71,12 +76,13 @@ impl Host {
                 keys,
             },
             guard: guard::Guard::new(&options.allow_origins),
+            auth: Arc::new(auth),
             listen: options.listen,
             scan_limit: options.scan_limit,
             page_deadline: options.page_deadline,
             compress: options.compress,
             limits: options.limits,
-            tls: options.tls,
+            tls: options.tls.as_ref().map(serve::acceptor).transpose()?,
             proxies: Proxies::new(options.auth.trusted_proxies),
             shutdown: Shutdown::default(),
         })
@@ -98,7 +104,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// A listener that other machines can reach, or a certificate that is of no use.
+    /// A listener that other machines can reach, of an open host.
     pub async fn serve(
         self: Arc<Self>,
         listener: TcpListener,
@@ -106,13 +112,13 @@ impl Host {
     ) -> Result<(), HostError> {
         let bound = listener.local_addr();
         let address = bound.map_err(|source| HostError::Listen { address: self.listen, source })?;
-        if !guard::is_loopback(address.ip()) {
-            return Err(HostError::NotLoopback { address });
+        if self.auth.door() == Door::Open && !guard::is_loopback(address.ip()) {
+            return Err(HostError::Unprotected { address });
         }
         let serving = Serving {
             limits: self.limits.clone(),
             proxies: self.proxies.clone(),
-            tls: self.tls.as_ref().map(serve::acceptor).transpose()?,
+            tls: self.tls.clone(),
             shutdown: self.shutdown.clone(),
             router: http::router(Arc::clone(&self)),
         };
@@ -231,6 +237,22 @@ impl Host {
 
     pub(crate) fn sources(&self) -> &Sources {
         &self.sources
+    }
+
+    /// Whether this host lets in whoever is on its machine: there is no password, and no token is
+    /// asked for.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.auth.door() == Door::Open
+    }
+
+    /// Who is let in.
+    pub(crate) fn auth(&self) -> &Arc<Auth> {
+        &self.auth
+    }
+
+    pub(crate) fn limits(&self) -> &ConnectionLimits {
+        &self.limits
     }
 
     /// The signal that this host stops, for what would otherwise go on for ever.

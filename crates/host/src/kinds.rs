@@ -85,6 +85,15 @@ pub const KINDS: &[Kind] = &[
     kind("events_unavailable", 7, 503, "OpenCode service unavailable"),
     kind("events_timed_out", 7, 504, "OpenCode upstream timed out"),
     kind("upgrade_required", 2, 426, "this is a WebSocket"),
+    // Who is let in.
+    kind("unauthenticated", 7, 401, "authentication required"),
+    kind("wrong_password", 7, 401, "wrong password or token"),
+    kind("insufficient_scope", 7, 403, "your token does not allow that"),
+    kind("locked_out", 7, 429, "too many failed logins"),
+    kind("busy", 7, 503, "too many logins at a time"),
+    kind("too_large", 7, 413, "request body too large"),
+    kind("token_exists", 2, 409, "there is a token of that name"),
+    kind("no_such_token", 3, 404, "no such token"),
     // The events of a session.
     kind("not_stored", 3, 404, "the session is not in the store: its log is not kept here"),
 ];

@@ -10,11 +10,15 @@
 //! |---|---|
 //! | [`Host`] | answers requests, over HTTP or called as a library |
 //! | [`HostOptions`], [`UpstreamOptions`] | what it is told before it starts |
+//! | [`AuthOptions`], [`TokenFile`], [`Scope`] | who is let in, and to what |
+//! | [`ConnectionLimits`], [`TlsOptions`] | what a client can cost, and HTTPS |
 //! | [`check_upstream`] | whether an OpenCode server answers, and takes our login |
 //! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
+//! | [`Hub`], [`HubStats`], [`EventTiming`] | what happens in the sessions, and who is told of it |
 //! | [`kinds`] | one table from every kind of failure to exit code, status and text |
 //!
-//! Inside, a request goes from `http` (who may ask, what is asked, what every response carries) to
+//! Inside, a request comes in by `serve` (connections, HTTPS, limits), and goes from `http` (which
+//! pages may ask, with `auth` who may, what is asked, what every response carries) to
 //! `driver` (where the session lives; the scan and its deadline), which asks a `source`: one
 //! session as rows, in the store or behind the `upstream`. `listing` makes one list of both.
 //!
@@ -26,6 +30,9 @@
 //! | `GET /api/session/:id/message/:message` | one message whole: `directory`, `includeReasoning` |
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
+//! | `POST /auth/login`, `POST /auth/logout`, `GET /auth/status` | a browser's login |
+//! | `GET /api/global/event`, `GET /api/event` | events as they happen, over SSE: `directory`, `lastEventId`, `includeReasoning` |
+//! | `/api/global/event/ws`, `/api/event/ws` | the same over a WebSocket |
 //! | `GET /api/turnkeep/sessions/:id/events` | the events of its log, one a line: `offset`, `length` |
 //! | `GET /api/turnkeep/sessions/:id/events/stream` | the same as they come, over SSE: `after` |
 //! | `GET /health` | that the process answers |
@@ -74,6 +81,7 @@
 //! # }
 //! ```
 
+mod auth;
 mod blocking;
 mod driver;
 mod events;
@@ -88,6 +96,9 @@ mod session_log;
 mod source;
 mod upstream;
 
+pub use auth::{
+    ApiToken, PasswordError, Scope, Secret, TokenFile, TokenFileError, TokenState, UnknownScope,
+};
 pub use driver::TurnPageRequest;
 pub use events::{EventId, EventTiming, Hub, HubStats, Moment, Origin, Published};
 pub use failure::Failure;

@@ -15,7 +15,12 @@ use turnkeep_turns::{
     reconcile::{Budgets, KeyRing, KeyRingError},
 };
 
-use crate::{events::EventTiming, serve::TlsError, upstream::UpstreamOptions};
+use crate::{
+    auth::{PasswordError, TokenFileError},
+    events::EventTiming,
+    serve::TlsError,
+    upstream::UpstreamOptions,
+};
 
 /// The runtime when nothing names another one.
 const DEFAULT_RUNTIME: &str = "web";
@@ -28,7 +33,8 @@ pub struct HostOptions {
     pub store: Option<Arc<dyn SessionStore>>,
     /// The OpenCode server to stand in front of.
     pub upstream: Option<UpstreamOptions>,
-    /// The address to listen on: a loopback one. Port 0 takes any free port.
+    /// The address to listen on. One that other machines can reach takes a password or a token, see
+    /// [`AuthOptions`]. Port 0 takes any free port.
     pub listen: SocketAddr,
     /// Browser origins that may call besides our own and the two apps', such as
     /// `https://reader.example`.
@@ -117,6 +123,8 @@ pub struct ConnectionLimits {
     /// How many of them one IPv4 address or one /64 network gets, a quarter; more are closed at
     /// once. Loopback and trusted reverse proxies are not counted.
     pub connections_of_one: u32,
+    /// How often it is looked whether whoever a stream goes to would still be let in: 5 s.
+    pub recheck: Duration,
 }
 
 impl Default for HostOptions {
@@ -176,13 +184,20 @@ fn is_on(value: &str) -> bool {
 pub enum HostError {
     /// Everyone in the network could read every session.
     #[error(
-        "{address} can be reached from other machines, and passwords are not supported yet; \
-         listen on 127.0.0.1, and use an SSH tunnel to reach it from elsewhere"
+        "{address} can be reached from other machines, and nothing is asked of them; write a \
+         password into a file (mode 0600) and name it with --password-file, or make a token with \
+         `turnkeep token create NAME`; or listen on 127.0.0.1"
     )]
-    NotLoopback {
+    Unprotected {
         /// The address asked for.
         address: SocketAddr,
     },
+    /// There is no password in the file named.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+    /// The token file is of no use.
+    #[error(transparent)]
+    Tokens(#[from] TokenFileError),
     /// The address cannot be had.
     #[error("cannot listen on {address}: {source}; choose another port with --listen")]
     Listen {
@@ -211,7 +226,8 @@ impl HostError {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::NotLoopback { .. } | Self::Tls(_) => "usage",
+            Self::Unprotected { .. } | Self::Password(_) | Self::Tls(_) => "usage",
+            Self::Tokens(error) => error.kind(),
             Self::Listen { .. } | Self::Client(_) | Self::Random(_) => "io",
             Self::Key(_) => "internal",
         }

@@ -263,8 +263,8 @@ async fn a_client_hears_a_heartbeat_and_is_pinged_while_the_upstream_is_there() 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_warned_and_closed_and_nobody_waits_for_it() {
     let (upstream, host) = host(|options| {
-        options.client_queue_bytes = 4 << 20;
-        options.event_timing.farewell = Duration::from_secs(2);
+        options.client_queue_bytes = 2 << 20;
+        options.event_timing.farewell = Duration::from_millis(500);
     })
     .await;
     let address = host.origin().replace("http://", "").parse().unwrap();
@@ -294,13 +294,13 @@ async fn a_client_that_does_not_read_is_warned_and_closed_and_nobody_waits_for_i
 
 #[tokio::test]
 async fn a_client_that_is_slow_for_a_while_is_warned_once_each_time() {
-    let (upstream, host) = host(|options| options.client_queue_bytes = 8 << 20).await;
+    let (upstream, host) = host(|options| options.client_queue_bytes = 4 << 20).await;
     let mut client = open(&host, GLOBAL).await;
     client.ready("global").await;
     let long = "x".repeat(100_000);
     for _ in 0..2 {
         let queued = || host.host.hub().stats().queued_bytes;
-        while queued() < 7 << 20 {
+        while queued() < 7 << 19 {
             for _ in 0..4 {
                 upstream.events.send("/d", &note(&long));
             }
@@ -318,8 +318,8 @@ async fn a_client_that_is_slow_for_a_while_is_warned_once_each_time() {
             }
         }
         assert_eq!(warnings.len(), 1, "{warnings:?}");
-        assert_eq!(warnings[0]["maxBytes"], 8 << 20);
-        assert!(warnings[0]["bufferedBytes"].as_u64().unwrap() > 6 << 20);
+        assert_eq!(warnings[0]["maxBytes"], 4 << 20);
+        assert!(warnings[0]["bufferedBytes"].as_u64().unwrap() > 3 << 20);
     }
     assert_eq!(host.host.hub().stats().clients_too_slow, 0);
 }

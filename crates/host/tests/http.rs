@@ -238,14 +238,14 @@ async fn addresses_that_others_can_reach_are_refused() {
         let mut options = HostOptions::default();
         options.listen = address.parse().unwrap();
         let error = Host::new(options).unwrap_err();
-        assert!(matches!(error, HostError::NotLoopback { .. }), "{address}");
+        assert!(matches!(error, HostError::Unprotected { .. }), "{address}");
         assert_eq!(error.kind(), "usage");
     }
     // The listener counts, whatever the options say.
     let host = Arc::new(Host::new(HostOptions::default()).unwrap());
     let open = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
     let error = host.serve(open, std::future::pending()).await.unwrap_err();
-    assert!(matches!(error, HostError::NotLoopback { .. }));
+    assert!(matches!(error, HostError::Unprotected { .. }));
 }
 
 #[tokio::test]

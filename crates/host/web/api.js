@@ -1,5 +1,7 @@
 // What the reader asks the host for.
 
+import { LOCKED } from "./login.js";
+
 /** Why a request has no answer, with a sentence for the reader: `code` words stand in backticks. */
 export class ApiError extends Error {
   constructor(status, code, message) {
@@ -22,6 +24,8 @@ const SENTENCES = {
   "upstream unavailable": () => "OpenCode does not answer. It may be starting, or not running.",
   "upstream timeout": () => "OpenCode took too long to answer.",
   upstream: () => "OpenCode did not give an answer that makes sense.",
+  "authentication required": () => "You have to log in to read this.",
+  insufficient_scope: () => "Your token does not allow that.",
   "invalid cursor": () => "The place to read on from is gone. Reload to start from the newest turns.",
 };
 
@@ -44,6 +48,7 @@ async function get(path, parameters, signal, known) {
     if (error.name === "AbortError") throw error;
     if (response === null) throw new ApiError(0, "unreachable", "turnkeep does not answer. Is it still running?");
   }
+  if (response.status === 401) window.dispatchEvent(new Event(LOCKED));
   const code = body?.code ?? body?.error ?? "";
   const sentence = SENTENCES[code]?.(body);
   throw new ApiError(response.status, code, sentence ?? `turnkeep answered ${response.status}${body?.error ? `: ${body.error}` : ""}.`);

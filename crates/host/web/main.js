@@ -1,5 +1,6 @@
 // Which session is read stands in the address, so that it can be kept, shared and gone back to.
 
+import * as login from "./login.js";
 import * as sessions from "./sessions.js";
 import * as transcript from "./transcript.js";
 
@@ -50,6 +51,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   document.getElementById("transcript-body").focus();
 });
 
+login.start(document.querySelector(".sessions-head .brand"));
 window.addEventListener("hashchange", show);
 sessions.search("");
 show();

@@ -10,5 +10,6 @@ pub(crate) mod resume;
 pub(crate) mod rm;
 pub(crate) mod serve;
 pub(crate) mod show;
+pub(crate) mod token;
 pub(crate) mod trash;
 pub(crate) mod verify;

@@ -7,12 +7,17 @@ use std::{
     sync::Arc,
 };
 
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use turnkeep_host::{Host, HostError, HostOptions, IpNet, KeyRing, TlsOptions, UpstreamOptions};
 use turnkeep_store::{Cancel, SessionStore};
 
 use crate::{
-    args::ServeArgs, config::Settings, context::Context, failure::Failure, output::interrupted,
+    args::ServeArgs,
+    config::{Settings, default_token_file},
+    context::Context,
+    failure::Failure,
+    output::interrupted,
     store,
 };
 
@@ -27,13 +32,41 @@ pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failur
     settings.tls_cert = args.tls_cert.or(settings.tls_cert);
     settings.tls_key = args.tls_key.or(settings.tls_key);
     settings.trusted_proxy.get_or_insert_default().extend(args.trusted_proxy);
+    allow_connections();
     let store = store::open(&settings)?;
     let host = listening(Arc::clone(&store), &settings)?;
     let listener = host.bind().await?;
-    let ready = |address| eprintln!("turnkeep: serving at http://{address}");
+    let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };
+    tell_what_is_open(&host, &settings, listener.local_addr().ok());
+    let ready = |address| eprintln!("turnkeep: serving at {scheme}://{address}");
     let served = serve(host, listener, ready).await;
     // Whatever ended it: what was accepted is to be on disk.
     served.and(store.flush(&Cancel::never()).await.map_err(Failure::from))
+}
+
+/// Takes as many open files as the system gives: every client that follows events holds one.
+fn allow_connections() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // The host makes do with what there is.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Says at the start what is open to whom.
+fn tell_what_is_open(host: &Host, settings: &Settings, listen: Option<SocketAddr>) {
+    let is_local = listen.is_none_or(|address| address.ip().to_canonical().is_loopback());
+    if host.is_open() {
+        tracing::info!("no password is set: every program of this machine can read the sessions");
+    } else if settings.password_file.is_none() {
+        tracing::info!("no password is set: only API tokens let anyone in");
+    }
+    let is_behind_proxy = settings.trusted_proxy.as_ref().is_some_and(|it| !it.is_empty());
+    if !is_local && settings.tls_cert.is_none() && !is_behind_proxy {
+        tracing::warn!(
+            "passwords, tokens and transcripts cross the network unencrypted: set tls_cert and \
+             tls_key, or serve behind a proxy that speaks HTTPS"
+        );
+    }
 }
 
 /// A host over this store with these settings, to be served at the address they name.
@@ -46,7 +79,24 @@ pub(crate) fn listening(
     if let Some(listen) = &settings.listen {
         options.listen = address(listen)?;
     }
+    protect(&mut options, settings)?;
     Ok(Arc::new(Host::new(options)?))
+}
+
+/// Says who may use a host that is served.
+fn protect(options: &mut HostOptions, settings: &Settings) -> Result<(), Failure> {
+    options.auth.password_file.clone_from(&settings.password_file);
+    options.auth.token_file = settings.token_file.clone().or_else(default_token_file);
+    options.auth.tokens_required = settings.token_file.is_some();
+    options.auth.trusted_proxies = networks(settings)?;
+    options.tls = match (&settings.tls_cert, &settings.tls_key) {
+        (Some(certificate), Some(key)) => {
+            Some(TlsOptions { certificate: certificate.clone(), key: key.clone() })
+        }
+        (None, None) => None,
+        _ => return Err(Failure::usage("tls_cert and tls_key go together; set both or neither")),
+    };
+    Ok(())
 }
 
 /// A host over this store with these settings, to be asked without serving it.
@@ -80,17 +130,6 @@ fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOpti
     }
     options.transcript_cache.clone_from(&settings.transcript_cache_path);
     options.attachments.clone_from(&settings.attachments);
-    options.auth.password_file.clone_from(&settings.password_file);
-    options.auth.token_file.clone_from(&settings.token_file);
-    options.auth.tokens_required = settings.token_file.is_some();
-    options.auth.trusted_proxies = networks(settings)?;
-    options.tls = match (&settings.tls_cert, &settings.tls_key) {
-        (Some(certificate), Some(key)) => {
-            Some(TlsOptions { certificate: certificate.clone(), key: key.clone() })
-        }
-        (None, None) => None,
-        _ => return Err(Failure::usage("tls_cert and tls_key go together; set both or neither")),
-    };
     let probe = &mut options.listing_probe;
     probe.max_events = settings.cold_blank_probe_max_events.unwrap_or(probe.max_events);
     probe.max_bytes = settings.cold_blank_probe_max_bytes.unwrap_or(probe.max_bytes);

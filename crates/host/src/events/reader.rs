@@ -38,6 +38,7 @@ pub(crate) async fn read(hub: &Hub, upstream: &Upstream, timing: &EventTiming) {
                 hub.tally.connects.add(1);
                 tracing::info!("the upstream's events are followed");
                 link.begins();
+                let began = Instant::now();
                 let end = follow(hub, response.bytes_stream(), timing.stall, &mut last_id).await;
                 link.ends();
                 upstream.lose_readiness();
@@ -45,7 +46,11 @@ pub(crate) async fn read(hub: &Hub, upstream: &Upstream, timing: &EventTiming) {
                 if end == End::Stalled {
                     hub.tally.stalls.add(1);
                 }
-                retry.restart();
+                // A server that begins and ends a stream over and over would have every client
+                // fetch everything each time.
+                if began.elapsed() > timing.retry_at_most {
+                    retry.restart();
+                }
                 retry.next()
             }
             Ok(Err(trouble)) => link.fails(Unavailable::from(trouble), &mut retry),

@@ -6,6 +6,7 @@ use axum::{
 };
 
 use crate::events::EventId;
+use crate::serve::Peer;
 
 /// What the reader may load: its own files, and images that a transcript carries inline. Nothing
 /// may frame it, and no script may turn text into markup.
@@ -26,11 +27,26 @@ const FIXED: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("x-robots-tag"), "noindex, nofollow"),
 ];
 
-/// Adds what every response carries.
-pub(crate) fn write(headers: &mut HeaderMap) {
+/// A year over HTTPS only, once somebody has come over HTTPS.
+const STRICT_TRANSPORT: &str = "max-age=31536000";
+
+/// Adds what every response carries, and over HTTPS that it stays so.
+pub(crate) fn write(headers: &mut HeaderMap, peer: Peer) {
     for (name, value) in FIXED {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    if peer.secure {
+        let value = HeaderValue::from_static(STRICT_TRANSPORT);
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
+    }
+}
+
+/// Keeps what only some may see out of shared caches, and what is no answer out of all.
+pub(crate) fn keep_private(response: &mut Response<Body>) {
+    let is_error = response.status().as_u16() >= 400;
+    let value = if is_error { "no-store" } else { "private, no-cache" };
+    let headers = response.headers_mut();
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(value));
 }
 
 /// Says which event a client goes on from that has this response: on one without a body as well, for

@@ -1,10 +1,11 @@
 //! The HTTP surface.
 //!
-//! A request passes, in this order: the guard, which keeps other sites' pages out; the route,
-//! which is read from the path by [`Route::parse`]; its handler; and what every response gets:
-//! headers, compression, one log line. A panic in a handler is a bug of ours and becomes a 500
+//! A request passes, in this order: the guard, which keeps other sites' pages out; the check of who
+//! asks and whether that is enough for what is asked; the route, which is read from the path by
+//! [`Route::parse`]; its handler; and what every response gets: headers, compression, one log line. A panic in a handler is a bug of ours and becomes a 500
 //! with nothing in it.
 
+mod access;
 mod auth;
 mod changes;
 mod conditional;
@@ -44,6 +45,7 @@ use tower_http::compression::{
 };
 
 use self::{
+    access::Refused,
     log::RequestLog,
     query::Query,
     route::{MalformedPath, Route},
@@ -68,27 +70,50 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
 
 async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Body> {
     let mut log = RequestLog::start(request.method());
+    let peer = Peer::of(request.extensions());
+    let page = access::page(&host, &request, peer);
+    let (response, page) = match page {
+        Ok(page) => (admitted(&host, request, peer, &mut log).await, Some(page)),
+        Err(refused) => (Err(refused), None),
+    };
+    let mut response = response.unwrap_or_else(|refused| {
+        log.kind = Some(refused.kind());
+        refused.into_response()
+    });
+    if let Some(page) = page {
+        page.write_headers(response.headers_mut());
+    }
+    headers::write(response.headers_mut(), peer);
+    log.finish(response.status(), response.body().size_hint().exact());
+    response
+}
+
+/// Answers a request whose page, if it is of one, may ask.
+async fn admitted(
+    host: &Arc<Host>,
+    request: Request,
+    peer: Peer,
+    log: &mut RequestLog,
+) -> Result<Response<Body>, Refused> {
+    let pass = access::check(host, &request, peer)?;
+    let mut request = access::bounded(request)?;
     let asked = Asked {
         method: request.method().clone(),
         headers: request.headers().clone(),
         query: Query::parse(request.uri().query()),
     };
-    let peer = request.extensions().get().copied().unwrap_or(Peer::UNKNOWN);
-    let caller = host.guard().admit(request.uri(), &asked.headers, peer, guard::Door::Open);
-    let handled = match &caller {
-        Ok(_) => handle(&host, &asked, request, &mut log).await,
-        Err(refusal) => Err(Failure::of_kind(refusal.kind())),
-    };
+    if let Some(pass) = &pass {
+        request.extensions_mut().insert(pass.clone());
+    }
+    let hangup = request.extensions().get().cloned();
+    let handled = handle(host, &asked, request, log).await;
     let mut response = handled.unwrap_or_else(|failure| {
         log.kind = Some(failure.kind());
         tell(&failure)
     });
-    if let Ok(caller) = caller {
-        caller.write_headers(response.headers_mut());
-    }
-    headers::write(response.headers_mut());
-    log.finish(response.status(), response.body().size_hint().exact());
-    response
+    let Some(pass) = pass else { return Ok(response) };
+    headers::keep_private(&mut response);
+    Ok(access::watched(host, response, pass, hangup))
 }
 
 /// What a handler gets to see of a request.
@@ -141,7 +166,7 @@ async fn dispatch(
             return proxy::forward(host, asked, request, log).await;
         }
         Route::Api | Route::Auth(_) | Route::TranscriptCache(_) => {}
-        _ if !reads => return Ok(method_not_allowed()),
+        _ if !reads => return Ok(method_not_allowed("GET, HEAD, OPTIONS")),
         _ => {}
     }
     match route {
@@ -190,8 +215,8 @@ fn health() -> Response<Body> {
     response
 }
 
-fn method_not_allowed() -> Response<Body> {
+fn method_not_allowed(allowed: &'static str) -> Response<Body> {
     let mut response = tell(&Failure::of_kind("method_not_allowed"));
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
     response
 }

@@ -33,10 +33,11 @@ macro_rules! assets {
     };
 }
 
-const ASSETS: [Asset; 20] = assets! {
+const ASSETS: [Asset; 22] = assets! {
     "": HTML = "index.html",
     "assets/icon.svg": SVG = "icon.svg",
     "assets/base.css": CSS = "base.css",
+    "assets/login.css": CSS = "login.css",
     "assets/sessions.css": CSS = "sessions.css",
     "assets/transcript.css": CSS = "transcript.css",
     "assets/api.js": JS = "api.js",
@@ -44,6 +45,7 @@ const ASSETS: [Asset; 20] = assets! {
     "assets/follow.js": JS = "follow.js",
     "assets/format.js": JS = "format.js",
     "assets/list.js": JS = "list.js",
+    "assets/login.js": JS = "login.js",
     "assets/main.js": JS = "main.js",
     "assets/markdown.js": JS = "markdown.js",
     "assets/opened.js": JS = "opened.js",

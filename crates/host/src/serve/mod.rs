@@ -26,17 +26,17 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::timeout,
 };
-use tokio_rustls::TlsAcceptor;
 
 pub use self::tls::TlsError;
+pub(crate) use self::{
+    patience::Hangup,
+    peer::{Peer, Proxies, is_from_elsewhere},
+    shutdown::Shutdown,
+    tls::{Tls, acceptor},
+};
 use self::{
     patience::{Connection, RequestBody},
     room::{Place, Room},
-};
-pub(crate) use self::{
-    peer::{Peer, Proxies, is_from_elsewhere},
-    shutdown::Shutdown,
-    tls::acceptor,
 };
 use crate::options::ConnectionLimits;
 
@@ -54,7 +54,7 @@ pub(crate) struct Serving {
     pub(crate) router: Router,
     pub(crate) limits: ConnectionLimits,
     pub(crate) proxies: Proxies,
-    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) tls: Option<Tls>,
     pub(crate) shutdown: Shutdown,
 }
 
@@ -115,8 +115,13 @@ impl Serving {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let router = TowerToHyperService::new(self.router.clone());
-        let service = service_fn(|request| router.call(self.incoming(request, address, encrypted)));
-        let stream = Connection::new(stream, self.limits.write_idle, place);
+        let hangup = Hangup::default();
+        let service = service_fn(|request| {
+            let mut request = self.incoming(request, address, encrypted);
+            request.extensions_mut().insert(hangup.clone());
+            router.call(request)
+        });
+        let stream = Connection::new(stream, self.limits.write_idle, place, &hangup);
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.head)
@@ -165,6 +170,7 @@ impl Default for ConnectionLimits {
             drain: Duration::from_secs(10),
             connections,
             connections_of_one: (connections / 4).max(32),
+            recheck: Duration::from_secs(5),
         }
     }
 }

@@ -18,6 +18,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Sleep, sleep},
 };
+use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
 /// How long somebody has kept us waiting.
 #[derive(Debug)]
@@ -48,28 +49,61 @@ impl Waiting {
     }
 }
 
+/// Ends a connection that is no exchange of requests any more, a WebSocket above all, whoever has
+/// it by then. In the extensions of every request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hangup(CancellationToken);
+
+impl Hangup {
+    /// To the one who has the connection it is as if the client had left.
+    pub(crate) fn hang_up(&self) {
+        self.0.cancel();
+    }
+
+    /// Ready once the connection has ended, whoever ended it.
+    pub(crate) async fn ended(&self) {
+        self.0.cancelled().await;
+    }
+}
+
 /// A connection that is given up when the other side does not take what is written to it.
 #[derive(Debug)]
 pub(super) struct Connection<S, P> {
     stream: S,
     writing: Waiting,
+    hung_up: Pin<Box<WaitForCancellationFutureOwned>>,
+    _ends: DropGuard,
     /// What is held as long as the connection lasts, upgrades included.
     _held: P,
 }
 
 impl<S, P> Connection<S, P> {
-    pub(super) fn new(stream: S, patience: Duration, held: P) -> Self {
-        Self { stream, writing: Waiting::new(patience), _held: held }
+    pub(super) fn new(stream: S, patience: Duration, held: P, hangup: &Hangup) -> Self {
+        Self {
+            stream,
+            writing: Waiting::new(patience),
+            hung_up: Box::pin(hangup.0.clone().cancelled_owned()),
+            _ends: hangup.0.clone().drop_guard(),
+            _held: held,
+        }
+    }
+
+    fn is_hung_up(&mut self, context: &mut Context<'_>) -> bool {
+        self.hung_up.as_mut().poll(context).is_ready()
     }
 }
 
 impl<S: AsyncRead + Unpin, P: Unpin> AsyncRead for Connection<S, P> {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let this = self.get_mut();
+        if this.is_hung_up(context) {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut this.stream).poll_read(context, buffer)
     }
 }
 
@@ -80,6 +114,9 @@ impl<S: AsyncWrite + Unpin, P: Unpin> AsyncWrite for Connection<S, P> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        if this.is_hung_up(context) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         let written = Pin::new(&mut this.stream).poll_write(context, bytes);
         this.writing.bounded(written, context)
     }
@@ -90,6 +127,9 @@ impl<S: AsyncWrite + Unpin, P: Unpin> AsyncWrite for Connection<S, P> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        if this.is_hung_up(context) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         let written = Pin::new(&mut this.stream).poll_write_vectored(context, slices);
         this.writing.bounded(written, context)
     }

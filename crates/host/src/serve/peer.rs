@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -19,8 +19,12 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Of a request that did not come over a connection of ours. Nothing is believed of it.
-    pub(crate) const UNKNOWN: Self =
-        Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), secure: false };
+    const UNKNOWN: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), secure: false };
+
+    /// The one of a request, from its extensions.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        extensions.get().copied().unwrap_or(Self::UNKNOWN)
+    }
 
     /// The addresses that one household or machine chooses from freely: an IPv4 address, or the /64
     /// of an IPv6 one. Whoever is counted by less than that picks a new address for every try.
@@ -68,23 +72,23 @@ impl Proxies {
         for value in headers.get_all(FORWARDED_FOR).iter().rev() {
             for hop in value.to_str().unwrap_or_default().rsplit(',') {
                 // A hop that is no address: nothing left of it can be placed.
-                let Some(hop) = hop_address(hop) else { return self.told(address, headers) };
+                let Some(hop) = hop_address(hop) else { return told(address, headers) };
                 address = hop;
                 if !self.trusts(address) {
-                    return self.told(address, headers);
+                    return told(address, headers);
                 }
             }
         }
-        self.told(address, headers)
+        told(address, headers)
     }
+}
 
-    /// A client behind a trusted proxy, which says how it was called. One that says nothing was
-    /// called over plain HTTP, whatever it calls us over.
-    fn told(&self, address: IpAddr, headers: &HeaderMap) -> Peer {
-        let last = headers.get_all(FORWARDED_PROTO).iter().next_back();
-        let scheme = last.and_then(|value| value.to_str().ok()?.rsplit(',').next());
-        Peer { address, secure: scheme.is_some_and(|it| it.trim().eq_ignore_ascii_case("https")) }
-    }
+/// A client behind a trusted proxy, which says how it was called. One that says nothing was called
+/// over plain HTTP, whatever it calls us over.
+fn told(address: IpAddr, headers: &HeaderMap) -> Peer {
+    let last = headers.get_all(FORWARDED_PROTO).iter().next_back();
+    let scheme = last.and_then(|value| value.to_str().ok()?.rsplit(',').next());
+    Peer { address, secure: scheme.is_some_and(|it| it.trim().eq_ignore_ascii_case("https")) }
 }
 
 /// An address as proxies write them: bare, in brackets, or with a port.

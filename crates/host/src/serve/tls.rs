@@ -1,15 +1,17 @@
 //! What HTTPS is served with: a certificate and its key, read once at the start.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{fmt, io, path::PathBuf, sync::Arc};
 
 use rustls_pki_types::{
     CertificateDer, PrivateKeyDer,
     pem::{self, PemObject as _},
 };
 use thiserror::Error;
+use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsAcceptor,
     rustls::{self, ServerConfig, crypto::ring},
+    server::TlsStream,
 };
 
 use crate::options::TlsOptions;
@@ -46,13 +48,30 @@ pub enum TlsError {
     },
 }
 
+/// Our half of TLS handshakes.
+#[derive(Clone)]
+pub(crate) struct Tls(TlsAcceptor);
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Tls")
+    }
+}
+
+impl Tls {
+    /// Shakes hands over a connection.
+    pub(super) async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        self.0.accept(stream).await
+    }
+}
+
 /// Reads the files. TLS 1.2 and 1.3 are spoken, and HTTP/1.1 inside.
-pub(crate) fn acceptor(options: &TlsOptions) -> Result<TlsAcceptor, TlsError> {
+pub(crate) fn acceptor(options: &TlsOptions) -> Result<Tls, TlsError> {
     let TlsOptions { certificate: certificate_file, key: key_file } = options;
     let no_certificate =
         |problem| TlsError::Certificate { file: certificate_file.clone(), problem };
     let certificates = CertificateDer::pem_file_iter(certificate_file)
-        .and_then(|found| found.collect::<Result<Vec<_>, _>>())
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| no_certificate(problem(&error)))?;
     if certificates.is_empty() {
         return Err(no_certificate("holds no certificate".to_owned()));
@@ -71,7 +90,7 @@ pub(crate) fn acceptor(options: &TlsOptions) -> Result<TlsAcceptor, TlsError> {
         .with_single_cert(certificates, key)
         .map_err(refused)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(Tls(TlsAcceptor::from(Arc::new(config))))
 }
 
 fn problem(error: &pem::Error) -> String {

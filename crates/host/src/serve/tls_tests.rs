@@ -49,10 +49,10 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
         (&good, &good, &good, "holds nothing of the kind"),
         (&good, &other_key, &other_key, "is not the private key of"),
     ] {
-        let error = acceptor(&options(certificate, key)).err().expect("it is refused");
+        let error = acceptor(&options(certificate, key)).unwrap_err();
         let text = error.to_string();
         assert!(text.contains(&*named.to_string_lossy()) && text.contains(problem), "{text}");
     }
-    let error = acceptor(&options(&good, &other_key)).err().unwrap();
+    let error = acceptor(&options(&good, &other_key)).unwrap_err();
     assert!(matches!(error, TlsError::Pair { .. }), "{error:?}");
 }

@@ -33,6 +33,10 @@ impl Told<'_> {
 #[track_caller]
 pub fn check(asked: Asked<'_>, told: Told<'_>) {
     let target = Target::of(asked.target);
+    if let Some(id) = told.header("x-turnkeep-event-id") {
+        let (epoch, number) = id.split_once('-').expect("an id is an epoch and a number");
+        assert!(epoch.len() == 16 && number.parse::<u64>().is_ok(), "{id}");
+    }
     let is_empty = asked.method == "HEAD" || matches!(told.status, 204 | 304);
     if is_empty {
         assert!(told.body.is_empty(), "a {} to a {} has no body", told.status, asked.method);
@@ -75,6 +79,7 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
         ["api", "session", _, "message", _] => target.check_message(object),
         ["api", "turnkeep", "sessions"] => check_list(object),
         ["api", "turnkeep", "sessions", _] => check_session(object),
+        ["auth", name] => return check_auth(name, object),
         ["health"] => return assert_eq!(body, r#"{"status":"ok"}"#),
         _ => panic!("no client knows what {} answers with", asked.target),
     }
@@ -274,8 +279,28 @@ fn check_error(error: &Map<String, Value>) {
     let text = error.get("error").and_then(Value::as_str).expect("an error has a text");
     assert!(!text.is_empty() && text.len() < 200, "{text}");
     for (key, value) in error {
+        if key == "locked" {
+            assert_eq!((text, value), ("authentication required", &Value::Bool(true)));
+            continue;
+        }
         assert!(["error", "code", "session"].contains(&key.as_str()), "{key} in an error");
         assert!(value.is_string(), "{key} of an error is a string");
+    }
+}
+
+/// What the reader's login goes by.
+fn check_auth(name: &str, told: &Map<String, Value>) {
+    let is_in = told["authenticated"].as_bool().expect("authenticated is a boolean");
+    match name {
+        "login" => has_keys(told, &["authenticated", "scope"]),
+        "logout" => has_keys(told, &["authenticated"]),
+        "status" => {
+            has_keys(told, &["authenticated", "passwordRequired", "scope", "via"]);
+            assert!(told["passwordRequired"].is_boolean(), "{told:?}");
+            assert_eq!(told["via"].is_string(), is_in, "{told:?}");
+            assert_eq!(told["scope"].is_string(), is_in, "{told:?}");
+        }
+        _ => panic!("there is no /auth/{name}"),
     }
 }
 

@@ -196,6 +196,8 @@ impl SocketClient {
                 Ok(_) => {}
                 Err(frame) => {
                     let frame = frame.expect("the host says why");
+                    // Reading on is what answers it.
+                    while let Some(Ok(_)) = self.socket.next().await {}
                     return (frame.code.into(), frame.reason.to_string());
                 }
             }

@@ -4,6 +4,7 @@
 
 pub mod both;
 pub mod contract;
+pub mod door;
 pub mod events;
 pub mod host;
 pub mod logs;
