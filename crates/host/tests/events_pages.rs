@@ -7,7 +7,7 @@ mod support;
 
 use std::{
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -228,10 +228,17 @@ async fn a_stored_session_names_an_event_while_the_store_is_followed() {
     options.store = Some(store.store.clone());
     let host = RunningHost::start(options).await;
     let path = PAGE.replace("ses_1", "s1");
-    let hub = host.host.hub();
-    hub.follow_store(false);
-    assert_eq!(host.get(&path).await.header(EVENT_ID), None);
-    hub.follow_store(true);
-    let position = hub.position(Origin::Store).unwrap().to_string();
-    assert_eq!(host.get(&path).await.header(EVENT_ID), Some(position.as_str()));
+    assert_eq!(host.get(&path).await.header(EVENT_ID), None, "nobody watches");
+    let _client = SseClient::open(&host.origin(), "/api/global/event").await;
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let dated = loop {
+        let answer = host.get(&path).await;
+        if let Some(id) = answer.header(EVENT_ID) {
+            break id.to_owned();
+        }
+        assert!(Instant::now() < deadline, "the store is followed");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    let position = host.host.hub().position(Origin::Store).unwrap().to_string();
+    assert_eq!(dated, position);
 }

@@ -63,7 +63,8 @@ impl Channel {
             {
                 self.events.push((id.to_owned(), serde_json::from_str(data).unwrap()));
             }
-            self.rest = rest.to_owned();
+            let rest = rest.to_owned();
+            self.rest = rest;
         }
     }
 

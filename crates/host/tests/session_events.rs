@@ -26,7 +26,8 @@ fn options(store: &TestStore) -> HostOptions {
 
 /// The lines that the command prints.
 fn printed(events: &[Event]) -> String {
-    events.iter().map(|event| format!("{}\n", event.text())).collect()
+    let lines: Vec<_> = events.iter().map(|event| format!("{}\n", event.text())).collect();
+    lines.concat()
 }
 
 /// A stream of events, as it is read.
