@@ -36,6 +36,7 @@ fn stream(operation: &str, summary: &str) -> Draft {
                  when that is too long ago it is told to start over.";
     Draft::new(operation, TAG, summary, about)
         .takes(in_head("Last-Event-ID", "The last event that the client has."))
+        .takes(in_query("lastEventId", "The same; the header comes first.", text(None)))
         .takes(include_reasoning())
         .gives_other("The stream. It does not end by itself.", "text/event-stream")
         .fails(&["usage", "no_route", "events_unavailable", "events_timed_out"])
