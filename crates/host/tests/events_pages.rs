@@ -91,7 +91,11 @@ fn text_of(record: &Value) -> (&str, bool) {
 }
 
 fn answer_in(path: &str, body: &Value) -> Value {
-    if path == MESSAGE { body.clone() } else { body["records"].as_array().unwrap().last().unwrap().clone() }
+    if path == MESSAGE {
+        body.clone()
+    } else {
+        body["records"].as_array().unwrap().last().unwrap().clone()
+    }
 }
 
 #[tokio::test]
@@ -106,11 +110,16 @@ async fn an_open_part_carries_its_text_as_of_the_event_that_the_page_names() {
         assert_eq!(text_of(&answer_in(path, &told.json())), ("Good mor", true), "{path}");
         let tag = told.header("etag").unwrap().to_owned();
         let fresh = host.request("GET", path).header("if-none-match", &tag).send().await.unwrap();
-        assert_eq!((fresh.status, fresh.header(EVENT_ID)), (304, Some(position.as_str())), "{path}");
+        assert_eq!(
+            (fresh.status, fresh.header(EVENT_ID)),
+            (304, Some(position.as_str())),
+            "{path}"
+        );
     }
     let page = host.host.turn_page_json("ses_1", &Default::default()).await.unwrap();
     assert!(page.contains("Good mor"));
-    let app = host.request("GET", PAGE).header("origin", "capacitor://localhost").send().await.unwrap();
+    let app =
+        host.request("GET", PAGE).header("origin", "capacitor://localhost").send().await.unwrap();
     assert!(app.header("access-control-expose-headers").unwrap().contains(EVENT_ID));
     let page = host.get(&format!("{PAGE}?includeReasoning=false")).await;
     assert_eq!(page.header(EVENT_ID), Some(position.as_str()));
@@ -141,8 +150,13 @@ async fn a_client_that_applies_what_comes_after_the_page_is_exact() {
         let mut text = text_of(&record).0.to_owned();
         for block in client.take(if ends { 3 } else { 2 }).await {
             match block.kind() {
-                "message.part.delta" => text += block.payload()["properties"]["delta"].as_str().unwrap(),
-                _ => text = block.payload()["properties"]["part"]["text"].as_str().unwrap().to_owned(),
+                "message.part.delta" => {
+                    text += block.payload()["properties"]["delta"].as_str().unwrap()
+                }
+                _ => {
+                    text =
+                        block.payload()["properties"]["part"]["text"].as_str().unwrap().to_owned()
+                }
             }
         }
         assert_eq!(text, "Good morning");

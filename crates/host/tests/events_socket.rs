@@ -298,13 +298,12 @@ async fn a_client_that_is_slow_for_a_while_is_warned_once_each_time() {
     let mut client = open(&host, GLOBAL).await;
     client.ready("global").await;
     let long = "x".repeat(100_000);
+    let stats = || host.host.hub().stats();
     for _ in 0..2 {
-        let queued = || host.host.hub().stats().queued_bytes;
-        while queued() < 7 << 19 {
-            for _ in 0..4 {
-                upstream.events.send("/d", &note(&long));
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
+        while stats().queued_bytes < 7 << 19 {
+            let sent = stats().events + 1;
+            upstream.events.send("/d", &note(&long));
+            wait_until("it is there", || stats().events == sent).await;
         }
         // It reads again.
         let mut warnings = Vec::new();
