@@ -72,22 +72,23 @@ impl Proxies {
         for value in headers.get_all(FORWARDED_FOR).iter().rev() {
             for hop in value.to_str().unwrap_or_default().rsplit(',') {
                 // A hop that is no address: nothing left of it can be placed.
-                let Some(hop) = hop_address(hop) else { return told(address, headers) };
+                let Some(hop) = hop_address(hop) else { return told(address, encrypted, headers) };
                 address = hop;
                 if !self.trusts(address) {
-                    return told(address, headers);
+                    return told(address, encrypted, headers);
                 }
             }
         }
-        told(address, headers)
+        told(address, encrypted, headers)
     }
 }
 
-/// A client behind a trusted proxy, which says how it was called. One that says nothing was called
-/// over plain HTTP, whatever it calls us over.
-fn told(address: IpAddr, headers: &HeaderMap) -> Peer {
-    let last = headers.get_all(FORWARDED_PROTO).iter().next_back();
-    let scheme = last.and_then(|value| value.to_str().ok()?.rsplit(',').next());
+/// A client behind a trusted proxy, which says how it was called; if it does not, as it calls us.
+fn told(address: IpAddr, encrypted: bool, headers: &HeaderMap) -> Peer {
+    let Some(last) = headers.get_all(FORWARDED_PROTO).iter().next_back() else {
+        return Peer { address, secure: encrypted };
+    };
+    let scheme = last.to_str().ok().and_then(|schemes| schemes.rsplit(',').next());
     Peer { address, secure: scheme.is_some_and(|it| it.trim().eq_ignore_ascii_case("https")) }
 }
 

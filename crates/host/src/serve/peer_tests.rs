@@ -57,6 +57,9 @@ fn the_scheme_is_the_nearest_proxys_word() {
     let secure = |value| peer("10.0.0.1", &[("x-forwarded-proto", value)]).1;
     assert!(secure("https") && secure("HTTPS") && secure("http, https"));
     assert!(!secure("http") && !secure("https, http") && !secure(""));
+    let proxies = Proxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
+    let over_tls = |pairs| proxies.peer([10, 0, 0, 1].into(), true, &headers(pairs)).secure;
+    assert!(over_tls(&[]) && !over_tls(&[("x-forwarded-proto", "http")]));
     let direct = Proxies::new(Vec::new()).peer([127, 0, 0, 1].into(), true, &HeaderMap::new());
     assert!(direct.secure);
 }
