@@ -80,7 +80,7 @@ async fn main() {
     }
     tokio::time::sleep(Duration::from_millis(200)).await;
     let (took, stats) = (began.elapsed().as_secs_f64(), hub.stats());
-    let used = (processor_time() - processor).as_secs_f64();
+    let used = processor_time().saturating_sub(processor).as_secs_f64();
     println!("{clients} clients, {} events in {took:.1} s", stats.events);
     println!("processor    {:.2} cores, both ends", used / took);
     println!(

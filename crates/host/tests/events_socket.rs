@@ -1,4 +1,4 @@
-//! Events over WebSockets: messages, their order, and how connections end.
+//! Events over a WebSocket: messages, their order, and how connections end.
 //!
 //! The clients' other host pins its behaviour by tests, under four headings. What each of them says
 //! is a test here, in `events.rs`, `events_upstream.rs` or beside the code, but for what speaks of
@@ -416,6 +416,6 @@ async fn a_host_that_stops_says_so_and_a_client_that_leaves_is_forgotten() {
     wait_until("both are there", || stats().socket_clients == 2).await;
     drop(leaving);
     wait_until("one has left", || stats().socket_clients == 1).await;
-    let (_, closed) = tokio::join!(host.stop(), client.closed());
+    let ((), closed) = tokio::join!(host.stop(), client.closed());
     assert_eq!(closed, (1001, "the host stops".to_owned()));
 }
