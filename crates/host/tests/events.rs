@@ -358,7 +358,7 @@ async fn a_host_that_stops_ends_its_streams() {
     let mut client = open(&host, GLOBAL).await;
     let started = std::time::Instant::now();
     let stopping = host.stop();
-    let (_, end) = tokio::join!(stopping, client.try_next());
+    let ((), end) = tokio::join!(stopping, client.try_next());
     assert_eq!(end.unwrap(), None);
     assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
     upstream.events.wait_for_open(0).await;

@@ -17,7 +17,7 @@ use support::{
     store::{TestStore, turns},
     upstream::{Act, ScriptedUpstream, answer, list, wait_until},
 };
-use turnkeep_host::{HostOptions, Origin};
+use turnkeep_host::{HostOptions, Origin, TurnPageRequest};
 
 const PAGE: &str = "/api/openchamber/sessions/ses_1/messages";
 const RECONCILE: &str = "/api/openchamber/sessions/ses_1/messages/reconcile?anchor=msg_1";
@@ -116,7 +116,7 @@ async fn an_open_part_carries_its_text_as_of_the_event_that_the_page_names() {
             "{path}"
         );
     }
-    let page = host.host.turn_page_json("ses_1", &Default::default()).await.unwrap();
+    let page = host.host.turn_page_json("ses_1", &TurnPageRequest::default()).await.unwrap();
     assert!(page.contains("Good mor"));
     let app =
         host.request("GET", PAGE).header("origin", "capacitor://localhost").send().await.unwrap();
@@ -151,11 +151,11 @@ async fn a_client_that_applies_what_comes_after_the_page_is_exact() {
         for block in client.take(if ends { 3 } else { 2 }).await {
             match block.kind() {
                 "message.part.delta" => {
-                    text += block.payload()["properties"]["delta"].as_str().unwrap()
+                    text += block.payload()["properties"]["delta"].as_str().unwrap();
                 }
                 _ => {
                     text =
-                        block.payload()["properties"]["part"]["text"].as_str().unwrap().to_owned()
+                        block.payload()["properties"]["part"]["text"].as_str().unwrap().to_owned();
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Events over WebSockets: messages, their order, and how connections end.
+//! Events over a WebSocket: messages, their order, and how connections end.
 //!
 //! The clients' other host pins its behaviour by tests, under four headings. What each of them says
 //! is a test here, in `events.rs`, `events_upstream.rs` or beside the code, but for what speaks of
@@ -298,13 +298,12 @@ async fn a_client_that_is_slow_for_a_while_is_warned_once_each_time() {
     let mut client = open(&host, GLOBAL).await;
     client.ready("global").await;
     let long = "x".repeat(100_000);
+    let stats = || host.host.hub().stats();
     for _ in 0..2 {
-        let queued = || host.host.hub().stats().queued_bytes;
-        while queued() < 7 << 19 {
-            for _ in 0..4 {
-                upstream.events.send("/d", &note(&long));
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
+        while stats().queued_bytes < 7 << 19 {
+            let sent = stats().events + 1;
+            upstream.events.send("/d", &note(&long));
+            wait_until("it is there", || stats().events == sent).await;
         }
         // It reads again.
         let mut warnings = Vec::new();
@@ -417,6 +416,6 @@ async fn a_host_that_stops_says_so_and_a_client_that_leaves_is_forgotten() {
     wait_until("both are there", || stats().socket_clients == 2).await;
     drop(leaving);
     wait_until("one has left", || stats().socket_clients == 1).await;
-    let (_, closed) = tokio::join!(host.stop(), client.closed());
+    let ((), closed) = tokio::join!(host.stop(), client.closed());
     assert_eq!(closed, (1001, "the host stops".to_owned()));
 }

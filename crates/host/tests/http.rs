@@ -219,7 +219,7 @@ async fn allowed_origins_may_read() {
         assert_eq!(answer.header("access-control-allow-origin"), Some(origin));
         assert_eq!(answer.header("access-control-allow-credentials"), Some("true"));
         let exposed = answer.header("access-control-expose-headers").unwrap();
-        assert_eq!(exposed, "x-next-cursor, x-openchamber-file-exists");
+        assert_eq!(exposed, "x-next-cursor, x-openchamber-file-exists, x-turnkeep-event-id");
 
         let asked = [("origin", origin), ("access-control-request-headers", "x-a")];
         let preflight = ask(&host, "OPTIONS", PAGE, &asked).await;

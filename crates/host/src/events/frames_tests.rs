@@ -3,7 +3,7 @@ use super::{
 };
 use crate::events::id::{Epoch, EventId};
 
-fn text(bytes: bytes::Bytes) -> String {
+fn text(bytes: &bytes::Bytes) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
@@ -12,17 +12,17 @@ fn a_block_carries_an_event_as_its_channel_wraps_it() {
     let id = EventId { epoch: Epoch::new(), number: 7 };
     let payload = r#"{"type":"t","properties":{}}"#;
     assert_eq!(
-        text(block(Channel::Global, Some(id), Some("/a\"b"), Some("p"), payload)),
+        text(&block(Channel::Global, Some(id), Some("/a\"b"), Some("p"), payload)),
         format!(
             "id: {id}\ndata: {{\"directory\":\"/a\\\"b\",\"project\":\"p\",\"payload\":{payload}}}\n\n"
         )
     );
     assert_eq!(
-        text(block(Channel::Global, None, None, None, payload)),
+        text(&block(Channel::Global, None, None, None, payload)),
         format!("data: {{\"payload\":{payload}}}\n\n")
     );
     assert_eq!(
-        text(block(Channel::Directory, Some(id), Some("/a"), Some("p"), payload)),
+        text(&block(Channel::Directory, Some(id), Some("/a"), Some("p"), payload)),
         format!("id: {id}\ndata: {payload}\n\n")
     );
 }
@@ -31,12 +31,12 @@ fn a_block_carries_an_event_as_its_channel_wraps_it() {
 fn a_message_names_its_event_and_a_directory() {
     let id = EventId { epoch: Epoch::new(), number: 7 };
     assert_eq!(
-        text(message(Some(id), Some("/a"), "{}")),
+        text(&message(Some(id), Some("/a"), "{}")),
         format!(r#"{{"type":"event","payload":{{}},"eventId":"{id}","directory":"/a"}}"#)
     );
     for none in [None, Some("")] {
         assert_eq!(
-            text(message(None, none, "{}")),
+            text(&message(None, none, "{}")),
             r#"{"type":"event","payload":{},"directory":"global"}"#
         );
     }
@@ -49,7 +49,7 @@ fn the_other_messages_are_spelled_as_clients_know_them() {
     assert_eq!(error("no \"stream\""), r#"{"type":"error","message":"no \"stream\""}"#);
     assert_eq!(backpressure(12, 16), r#"{"type":"backpressure","bufferedBytes":12,"maxBytes":16}"#);
     assert_eq!(
-        text(socket_heartbeat(5)),
+        text(&socket_heartbeat(5)),
         r#"{"type":"event","payload":{"type":"openchamber:heartbeat","timestamp":5},"directory":"global"}"#
     );
 }
@@ -58,9 +58,9 @@ fn the_other_messages_are_spelled_as_clients_know_them() {
 fn a_heartbeat_is_a_comment_and_an_event() {
     let event = r#"{"type":"server.heartbeat","properties":{}}"#;
     let expected = format!(":heartbeat\n\ndata: {event}\n\n");
-    assert_eq!(text(heartbeat(Channel::Directory)), expected);
+    assert_eq!(text(&heartbeat(Channel::Directory)), expected);
     let expected = format!(":heartbeat\n\ndata: {{\"payload\":{event}}}\n\n");
-    assert_eq!(text(heartbeat(Channel::Global)), expected);
+    assert_eq!(text(&heartbeat(Channel::Global)), expected);
 }
 
 #[test]

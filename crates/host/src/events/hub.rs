@@ -77,6 +77,25 @@ impl Moment {
     }
 }
 
+/// Whether all events of an origin come here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Followed {
+    Never,
+    Now,
+    /// They did, and some may have been missed since.
+    Before,
+}
+
+impl Followed {
+    fn then(self, now: bool) -> Self {
+        match (self, now) {
+            (_, true) => Self::Now,
+            (Self::Never, false) => Self::Never,
+            (Self::Now | Self::Before, false) => Self::Before,
+        }
+    }
+}
+
 pub(super) struct State {
     epoch: Epoch,
     /// The number of the last event in this epoch.
@@ -89,8 +108,8 @@ pub(super) struct State {
     filter: ReasoningFilter,
     live: LiveParts,
     sessions: LastEvents,
-    upstream_is_followed: bool,
-    store_is_followed: bool,
+    upstream: Followed,
+    store: Followed,
     clients: Arc<Vec<Arc<Client>>>,
     is_closed: bool,
     woken: Option<Instant>,
@@ -122,8 +141,8 @@ impl Hub {
                 filter: ReasoningFilter::new(MAX_FILTERED_PARTS),
                 live: LiveParts::new(MAX_LIVE_BYTES),
                 sessions: LastEvents::default(),
-                upstream_is_followed: false,
-                store_is_followed: false,
+                upstream: Followed::Never,
+                store: Followed::Never,
                 clients: Arc::default(),
                 is_closed: false,
                 woken: None,
@@ -218,10 +237,10 @@ impl Hub {
     /// not.
     pub fn follow_store(&self, is_followed: bool) {
         let mut state = self.state();
-        if !is_followed && state.store_is_followed {
+        if !is_followed && state.store == Followed::Now {
             self.begin_epoch(&mut state);
         }
-        state.store_is_followed = is_followed;
+        state.store = state.store.then(is_followed);
         self.announce(state);
     }
 
@@ -230,13 +249,14 @@ impl Hub {
     pub(crate) fn connect_upstream(&self) {
         let mut state = self.state();
         self.begin_epoch(&mut state);
-        state.upstream_is_followed = true;
+        state.upstream = Followed::Now;
         self.announce(state);
     }
 
     /// The upstream's stream is lost.
     pub(crate) fn lose_upstream(&self) {
-        self.state().upstream_is_followed = false;
+        let mut state = self.state();
+        state.upstream = state.upstream.then(false);
     }
 
     /// Lets clients in again after [`Hub::close`].
@@ -414,10 +434,11 @@ impl State {
     }
 
     fn follows(&self, origin: Origin) -> bool {
-        match origin {
-            Origin::Upstream => self.upstream_is_followed,
-            Origin::Store => self.store_is_followed,
-        }
+        let followed = match origin {
+            Origin::Upstream => self.upstream,
+            Origin::Store => self.store,
+        };
+        followed == Followed::Now
     }
 
     fn push(

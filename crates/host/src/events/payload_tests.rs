@@ -8,17 +8,17 @@ fn read(data: &str) -> Option<(Option<String>, Option<String>, String)> {
     Some((event.directory, event.project, event.payload.to_string()))
 }
 
-fn some(text: &str) -> Option<String> {
-    Some(text.to_owned())
-}
-
 #[test]
 fn an_event_is_taken_out_of_its_wrapper() {
     assert_eq!(
         read(
             r#" {"directory":"/a\u0062","project":"p","payload": {"type":"t","properties":{ }} } "#
         ),
-        Some((some("/ab"), some("p"), r#"{"type":"t","properties":{ }}"#.to_owned()))
+        Some((
+            Some("/ab".to_owned()),
+            Some("p".to_owned()),
+            r#"{"type":"t","properties":{ }}"#.to_owned()
+        ))
     );
     assert_eq!(
         read(r#"{"payload":{"type":"t","properties":{"directory":"/other"}}}"#),
@@ -34,7 +34,7 @@ fn an_event_without_a_wrapper_says_where_it_is_in_one_of_three_places() {
         r#"{"type":"t","properties":{"directory":"/a","info":{"directory":"/b"}}}"#,
         r#"{"type":"t","directory":"","properties":{"info":{"directory":"/a"}}}"#,
     ] {
-        assert_eq!(read(event), Some((some("/a"), None, event.to_owned())));
+        assert_eq!(read(event), Some((Some("/a".to_owned()), None, event.to_owned())));
     }
     let bare = r#"{"type":"t","payload":{"kind":"x"},"project":"p"}"#;
     assert_eq!(read(bare), Some((None, None, bare.to_owned())), "no event is wrapped in there");

@@ -68,12 +68,11 @@ impl Blocks {
         while let Some(at) = memchr::memchr2(b'\r', b'\n', bytes) {
             let (line, rest) = bytes.split_at(at);
             bytes = match rest {
-                [b'\r', b'\n', rest @ ..] => rest,
                 [b'\r'] => {
                     self.after_cr = true;
                     &[]
                 }
-                [_, rest @ ..] => rest,
+                [b'\r', b'\n', rest @ ..] | [_, rest @ ..] => rest,
                 [] => &[],
             };
             self.grow(line);

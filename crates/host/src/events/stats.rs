@@ -13,7 +13,7 @@ use super::{client::Client, event::Wire};
 pub struct HubStats {
     /// Clients over SSE now.
     pub sse_clients: u64,
-    /// Clients over WebSockets now.
+    /// Clients over `WebSocket`s now.
     pub socket_clients: u64,
     /// Events published.
     pub events: u64,

@@ -124,7 +124,6 @@ impl Asking {
     pub(super) async fn watch(self, host: &Host, wire: Wire) -> Result<Watch, Unavailable> {
         let live = host.live();
         let directory = match (self.channel, self.directory, &host.sources().opencode) {
-            (frames::Channel::Global, ..) => None,
             (frames::Channel::Directory, Some(named), _) => {
                 let hub = Arc::clone(live.hub());
                 let real = tokio::task::spawn_blocking(move || hub.real_directory(&named)).await;
@@ -138,7 +137,7 @@ impl Asking {
                 own
             }
             // Without a server there is no directory that it was started in.
-            (frames::Channel::Directory, None, None) => None,
+            (frames::Channel::Global, ..) | (frames::Channel::Directory, None, None) => None,
         };
         let Self { channel, reasoning, last, .. } = self;
         Ok(Watch { form: Form { wire, channel, reasoning }, directory, last })

@@ -1,4 +1,4 @@
-//! `/api/global/event/ws` and `/api/event/ws`: events over WebSockets.
+//! `/api/global/event/ws` and `/api/event/ws`: events over a WebSocket.
 
 use std::{
     future::poll_fn,

@@ -79,10 +79,10 @@ impl SseClient {
     /// The next block, comments included; `Err` when the body breaks off, `None` when it ends.
     pub async fn try_next(&mut self) -> Result<Option<Block>, reqwest::Error> {
         loop {
-            if let Some((block, rest)) = self.text.split_once("\n\n") {
-                let block = parse(block);
-                self.text = rest.to_owned();
-                return Ok(Some(block));
+            if let Some(end) = self.text.find("\n\n") {
+                let rest = self.text.split_off(end + 2);
+                let block = std::mem::replace(&mut self.text, rest);
+                return Ok(Some(parse(block.trim_end())));
             }
             let chunk = timeout(PATIENCE, self.response.chunk()).await.expect("something comes");
             match chunk? {
