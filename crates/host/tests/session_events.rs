@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, io::Write as _, path::Path, sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
 use serde_json::json;
@@ -22,6 +22,11 @@ fn options(store: &TestStore) -> HostOptions {
     let mut options = HostOptions::default();
     options.store = Some(Arc::clone(&store.store) as Arc<dyn SessionStore>);
     options
+}
+
+/// Adds bytes to a file, as a writer does: nobody sees it shorter meanwhile.
+fn append(file: &Path, bytes: &[u8]) {
+    fs::OpenOptions::new().append(true).open(file).unwrap().write_all(bytes).unwrap();
 }
 
 /// The lines that the command prints.
@@ -230,7 +235,7 @@ async fn a_torn_tail_reaches_nobody() {
     stream.until("id: 4\n").await;
     assert_eq!(stream.ids(), [0, 1, 2, 3, 4]);
     // Another process ends its write.
-    fs::write(&log, &longer).unwrap();
+    append(&log, &longer[whole.len() + 9..]);
     stream.until("id: 5\n").await;
 }
 
@@ -253,10 +258,8 @@ data: {"error":"session not found","code":"session_not_found"}"#;
     assert!(one.text.trim_end().ends_with(expected), "{}", one.text);
 
     let log = store.log(&damaged);
-    let mut bytes = fs::read(&log).unwrap();
-    bytes.extend_from_slice(b"not a frame at all, and long enough to be none");
-    bytes.extend_from_slice(&bytes.clone());
-    fs::write(&log, &bytes).unwrap();
+    let bytes = fs::read(&log).unwrap();
+    append(&log, &[b"not a frame at all, and long enough to be none", &*bytes].concat());
     two.until("").await;
     assert!(two.text.contains("event: error\ndata: {"), "{}", two.text);
     assert!(two.text.contains(r#""session":"damaged""#), "{}", two.text);
