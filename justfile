@@ -24,6 +24,10 @@ lint:
 doc *args:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps {{ args }}
 
+# Write docs/openapi.json anew, after a route has changed
+openapi:
+    TURNKEEP_UPDATE_OPENAPI=1 cargo test --package turnkeep-host --test openapi the_document
+
 # Read the golden logs and compare; fails when no test has "golden" in its name
 golden:
     cargo nextest run --workspace golden

@@ -76,6 +76,11 @@ pub(crate) enum Command {
     ///
     /// Ends with exit code 1 when something needs doing. Nothing in the store is changed.
     Doctor(DoctorArgs),
+    /// Write a session, and the images it shows, to a ZIP archive
+    ///
+    /// To the file that is named, else to standard output when that is no terminal. The archive is
+    /// complete, or there is none.
+    Export(ExportArgs),
     /// Prove sessions intact, or say what is lost of them
     ///
     /// Reads every log to its end, whatever is wrong with it, and changes nothing. Exit code 0 only
@@ -187,6 +192,19 @@ pub(crate) struct EventsArgs {
     /// Go on printing what is appended
     #[arg(long, conflicts_with = "length")]
     pub(crate) follow: bool,
+}
+
+/// What to export.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The session
+    pub(crate) id: String,
+    /// The file to make, which must not exist yet
+    #[arg(short, long, value_name = "FILE.zip")]
+    pub(crate) output: Option<PathBuf>,
+    /// With the sessions that were forked from it, those forked from these, and so on
+    #[arg(long)]
+    pub(crate) descendants: bool,
 }
 
 /// What to append to.

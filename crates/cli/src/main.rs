@@ -10,6 +10,7 @@ mod context;
 mod demo;
 mod failure;
 mod logging;
+mod notify;
 mod output;
 mod progress;
 mod store;
@@ -103,6 +104,7 @@ async fn run(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Ls(args) => commands::ls::run(args, context).await,
         Command::Show(args) => commands::show::run(args, context).await,
         Command::Events(args) => commands::events::run(args, context).await,
+        Command::Export(args) => commands::export::run(args, context).await,
         Command::Append(args) => commands::append::run(args, context).await,
         Command::Resume { id } => commands::resume::run(&id, context).await,
         Command::Rm(args) => commands::rm::run(args, context).await,

@@ -51,6 +51,12 @@ impl Bar {
         })
     }
 
+    /// Says how far it has come.
+    pub(crate) fn set(&self, done: u64, of: u64) {
+        self.bar.set_length(of);
+        self.bar.set_position(done);
+    }
+
     /// Prints something without the bar in between.
     pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)

@@ -12,6 +12,7 @@ use std::{
 use turnkeep_log::{SessionId, Vocabulary};
 use turnkeep_store::{
     Durability, SessionStore,
+    attachments::Attachments,
     jsonl::{Compression, JsonlOptions, JsonlStore},
     memory::{Disk, MemoryStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -58,6 +59,31 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn SessionStore>, Failure
         Spec::Memory => Arc::new(MemoryStore::with_vocabulary(&Disk::new(), vocabulary)),
     };
     Ok(store)
+}
+
+/// What kind of store the settings name, without saying where it is.
+pub(crate) fn kind(settings: &Settings) -> &'static str {
+    match Spec::of(settings) {
+        Ok(Spec::Directory(_)) => "directory",
+        Ok(Spec::Sqlite(_)) => "sqlite",
+        Ok(Spec::Memory) => "memory",
+        Err(_) => "unknown",
+    }
+}
+
+/// The directory of the images that the store's sessions show: the one that is set, else the one
+/// beside a store that is a directory, if it is there.
+pub(crate) fn attachments(settings: &Settings) -> Result<Option<PathBuf>, Failure> {
+    if let Some(set) = &settings.attachments {
+        return match set.to_str() {
+            Some(path) => expanded(path).map(Some),
+            None => Ok(Some(set.clone())),
+        };
+    }
+    Ok(match Spec::of(settings)? {
+        Spec::Directory(root) => Attachments::beside(&root),
+        Spec::Sqlite(_) | Spec::Memory => None,
+    })
 }
 
 /// The store that the settings name, for people.

@@ -12,9 +12,13 @@ pub(crate) async fn off_the_workers<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {
-    if bytes <= LARGE_BYTES {
-        return work();
-    }
+    if bytes <= LARGE_BYTES { work() } else { on_a_thread(work).await }
+}
+
+/// Does work that waits, or takes long in any case, on a thread for such work.
+///
+/// Work that has begun ends even when nobody waits for it any more, so it must own what it uses.
+pub(crate) async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(failed) => match failed.try_into_panic() {

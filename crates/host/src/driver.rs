@@ -20,14 +20,17 @@ use turnkeep_turns::{
     Answer, ChangesError, MessageError, PageRequest, Parts, Projection, Purpose, ReconcileError,
     ReconcilePage, ReconcileScan, SourceKind, TurnPage, TurnPageError, TurnQuery, TurnScan,
     changes,
+    events::LiveText,
     message::{MessageScan, exact},
     query::{DEFAULT_TURNS, DEFAULT_WIDTH},
-    reconcile::{ReconcileConfig, ReconcileRequest},
+    reconcile::{ReconcileConfig, ReconcileRequest, ReconcileStart},
 };
 
 use crate::{
     blocking::off_the_workers,
+    events::{EventId, Hub, Moment, Origin},
     failure::Failure,
+    metrics::Metrics,
     source::{Fetched, LogError, LogSource, OpenCodeSource, Source, Whole},
     upstream::Upstream,
 };
@@ -78,6 +81,7 @@ pub(crate) struct ChangesRequest {
 pub(crate) struct Sources {
     pub(crate) log: Option<Arc<LogSource>>,
     pub(crate) opencode: Option<Arc<OpenCodeSource>>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// Where one session lives.
@@ -130,20 +134,70 @@ impl Sources {
         self.opencode.as_ref().map(|opencode| opencode.upstream())
     }
 
-    fn may_be_upstreams(&self, id: &str) -> bool {
+    /// Whether an id may be a session of the upstream.
+    pub(crate) fn may_be_upstreams(&self, id: &str) -> bool {
         self.opencode.is_some() && id.starts_with("ses")
     }
 
     /// The session as a source of rows.
-    async fn source(&self, id: &str, directory: Option<&str>) -> Result<Box<dyn Source>, Failure> {
+    async fn source(
+        &self,
+        id: &str,
+        directory: Option<&str>,
+        known: Known,
+    ) -> Result<Found, Failure> {
         Ok(match self.place(id).await? {
             Place::Store(log, stat) => {
                 let session = log.session(&stat).await;
-                Box::new(session.map_err(|error| stored_trouble(&error, id))?)
+                let session = session.map_err(|error| stored_trouble(&error, id))?;
+                Found { source: Box::new(session), moment: known.store }
             }
-            Place::Upstream(opencode) => Box::new(opencode.session(id.to_owned(), directory).await),
+            Place::Upstream(opencode) => {
+                let state = known.upstream.as_ref().map(Moment::state);
+                let session = opencode.session(id.to_owned(), directory, state).await;
+                Found { source: Box::new(session), moment: known.upstream }
+            }
         })
     }
+}
+
+/// What is known of a session from its events, before anything else is asked.
+#[derive(Debug)]
+struct Known {
+    upstream: Option<Moment>,
+    store: Option<Moment>,
+}
+
+impl Known {
+    fn of(hub: &Hub, session: &str) -> Self {
+        let moment = |origin| hub.moment(origin, session);
+        Self { upstream: moment(Origin::Upstream), store: moment(Origin::Store) }
+    }
+}
+
+/// A session, and what is known of it from its events.
+#[derive(Debug)]
+struct Found {
+    source: Box<dyn Source>,
+    moment: Option<Moment>,
+}
+
+impl Found {
+    fn live(&self) -> LiveText {
+        self.moment.as_ref().map(|moment| moment.live.clone()).unwrap_or_default()
+    }
+
+    fn since(&self) -> Option<EventId> {
+        self.moment.as_ref().map(|moment| moment.id)
+    }
+}
+
+/// An answer, and the event to go on from: whoever has both and every later event is exact.
+#[derive(Clone, Debug)]
+pub(crate) struct Dated<T> {
+    pub(crate) body: T,
+    /// `None` when the session's events are not followed.
+    pub(crate) since: Option<EventId>,
 }
 
 /// Logs what is wrong with a stored session, by its kind: the text may name the file.
@@ -155,54 +209,72 @@ pub(crate) fn stored_trouble(error: &LogError, id: &str) -> Failure {
 /// Reads one turn page within `deadline`. `place` is told which kind of source answers.
 pub(crate) async fn turn_page(
     sources: &Sources,
+    hub: &Hub,
     id: &str,
     request: &TurnPageRequest,
     deadline: Duration,
     mut place: impl FnMut(&'static str) + Send,
-) -> Result<TurnPage, Failure> {
+) -> Result<Dated<TurnPage>, Failure> {
     let end = Instant::now() + deadline;
-    let source = find(sources, id, request.directory.as_deref(), end, &mut place).await?;
+    let known = Known::of(hub, id);
+    let found = find(sources, id, request.directory.as_deref(), known, end, &mut place).await?;
     let projection = Projection { parts: Parts::Slim, reasoning: request.include_reasoning };
-    let scan = TurnScan::new(id, &request.query, source.kind(), projection)?;
-    Ok(drive(&*source, scan, end).await?.finish()?)
+    let kind = found.source.kind();
+    let scan = TurnScan::new(id, &request.query, kind, projection)?.with_live(found.live());
+    let (scan, rows) = drive(&*found.source, scan, end).await?;
+    let body = scan.finish()?;
+    let bytes = body.records.iter().map(String::len).sum();
+    sources.metrics.pages.turn_page(crate::source::label(kind), rows, bytes);
+    Ok(Dated { body, since: found.since() })
 }
 
 /// Reads one page of a reconciling round within `deadline`. `place` is told which kind of source
 /// answers.
 pub(crate) async fn reconcile(
     sources: &Sources,
+    hub: &Hub,
     config: &ReconcileConfig,
     request: ReconcileRequest,
     deadline: Duration,
     mut place: impl FnMut(&'static str) + Send,
-) -> Result<ReconcilePage, Failure> {
+) -> Result<Dated<ReconcilePage>, Failure> {
     let end = Instant::now() + deadline;
     let (session, directory) = (request.session.clone(), request.directory.clone());
-    let source = find(sources, &session, directory.as_deref(), end, &mut place).await?;
-    let scan = ReconcileScan::new(config, request, source.kind(), now_ms())?;
-    Ok(drive(&*source, scan, end).await?.finish(now_ms())?)
+    let known = Known::of(hub, &session);
+    let found = find(sources, &session, directory.as_deref(), known, end, &mut place).await?;
+    let kind = found.source.kind();
+    let is_first = matches!(request.start, ReconcileStart::Anchor(_));
+    let scan = ReconcileScan::new(config, request, kind, now_ms())?.with_live(found.live());
+    let (scan, _) = drive(&*found.source, scan, end).await?;
+    let body = scan.finish(now_ms())?;
+    let label = crate::source::label(kind);
+    sources.metrics.pages.reconciled(label, is_first, body.reset_required);
+    Ok(Dated { body, since: found.since() })
 }
 
 /// Reads one message whole within `deadline`: the JSON text of the body. `place` is told which kind
 /// of source answers.
 pub(crate) async fn message(
     sources: &Sources,
+    hub: &Hub,
     session: &str,
     request: &MessageRequest,
     deadline: Duration,
     mut place: impl FnMut(&'static str) + Send,
-) -> Result<String, Failure> {
+) -> Result<Dated<String>, Failure> {
     let end = Instant::now() + deadline;
-    let source = find(sources, session, request.directory.as_deref(), end, &mut place).await?;
-    let found = one_message(&*source, session, &request.message, end).await?;
-    let (bytes, reasoning) = (found.text.len(), request.include_reasoning);
-    Ok(off_the_workers(bytes, move || {
-        let Whole { text, room } = found;
-        let body = exact(&text, reasoning);
+    let known = Known::of(hub, session);
+    let found =
+        find(sources, session, request.directory.as_deref(), known, end, &mut place).await?;
+    let whole = one_message(&*found.source, session, &request.message, end).await?;
+    let (bytes, reasoning, live) = (whole.text.len(), request.include_reasoning, found.live());
+    let body = off_the_workers(bytes, move || {
+        let Whole { text, room } = whole;
+        let body = exact(&text, reasoning, &live);
         drop((text, room));
         body
-    })
-    .await?)
+    });
+    Ok(Dated { body: body.await?, since: found.since() })
 }
 
 /// Reads what a message changed within `deadline`: the JSON text of the body, of all files or of
@@ -215,7 +287,10 @@ pub(crate) async fn changes(
     mut place: impl FnMut(&'static str) + Send,
 ) -> Result<String, Failure> {
     let end = Instant::now() + deadline;
-    let source = find(sources, session, request.directory.as_deref(), end, &mut place).await?;
+    // What has changed is told as of now, whatever was known before.
+    let known = Known { upstream: None, store: None };
+    let Found { source, .. } =
+        find(sources, session, request.directory.as_deref(), known, end, &mut place).await?;
     let (found, file) = match request.file.clone() {
         None => (one_message(&*source, session, &request.message, end).await?, None),
         Some(file) => {
@@ -261,7 +336,8 @@ async fn one_message(
         Ok(Some(found)) => Ok(found),
         Ok(None) => {
             let scan = MessageScan::new(session, id, source.kind())?;
-            let text = drive(source, scan, end).await?.finish()?;
+            let (scan, _) = drive(source, scan, end).await?;
+            let text = scan.finish()?;
             Ok(Whole { text, room: None })
         }
         Err(MessageError::NotFound) if is_unknown(source, end).await => {
@@ -327,11 +403,22 @@ impl Scan for MessageScan {
     }
 }
 
-/// Asks the source for what the scan wants until that is nothing. One page is held at a time.
-async fn drive<S: Scan>(source: &dyn Source, mut scan: S, end: Instant) -> Result<S, S::Error> {
+/// Asks the source for what the scan wants until that is nothing, and says how many rows that took.
+/// One page is held at a time.
+async fn drive<S: Scan>(
+    source: &dyn Source,
+    mut scan: S,
+    end: Instant,
+) -> Result<(S, usize), S::Error> {
+    let mut rows = 0;
     while let Some(wanted) = scan.want() {
         let fetched = timeout_at(end, source.page(wanted)).await;
         let fetched = fetched.unwrap_or_else(|_| Ok(Answer::TimedOut.into()))?;
+        if let (Answer::Page(page), Purpose::Scan | Purpose::Narrow) =
+            (&fetched.answer, wanted.purpose)
+        {
+            rows += page.records().len();
+        }
         let fed;
         (scan, fed) = off_the_workers(fetched.bytes, move || {
             let Fetched { answer, room, .. } = fetched;
@@ -342,7 +429,7 @@ async fn drive<S: Scan>(source: &dyn Source, mut scan: S, end: Instant) -> Resul
         .await;
         fed?;
     }
-    Ok(scan)
+    Ok((scan, rows))
 }
 
 fn now_ms() -> u64 {
@@ -354,11 +441,12 @@ async fn find(
     sources: &Sources,
     id: &str,
     directory: Option<&str>,
+    known: Known,
     end: Instant,
     place: &mut (impl FnMut(&'static str) + Send),
-) -> Result<Box<dyn Source>, Failure> {
-    let found = timeout_at(end, sources.source(id, directory)).await;
-    let source = found.unwrap_or_else(|_| Err(TurnPageError::TimedOut.into()))?;
-    place(crate::source::label(source.kind()));
-    Ok(source)
+) -> Result<Found, Failure> {
+    let found = timeout_at(end, sources.source(id, directory, known)).await;
+    let found = found.unwrap_or_else(|_| Err(TurnPageError::TimedOut.into()))?;
+    place(crate::source::label(found.source.kind()));
+    Ok(found)
 }

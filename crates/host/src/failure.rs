@@ -63,6 +63,13 @@ impl Failure {
         Self::of_row(kinds::of("usage"), text)
     }
 
+    /// The upstream takes no requests for now; clients know this body and ask again.
+    pub(crate) fn restarting() -> Self {
+        let row = kinds::of("restarting");
+        let body = json!({ "error": row.text, "restarting": true }).to_string();
+        Self { body, ..Self::of_row(row, row.text) }
+    }
+
     /// There is nothing at this path.
     pub(crate) fn no_route(text: &str) -> Self {
         Self::of_row(kinds::of("no_route"), text)
@@ -96,6 +103,19 @@ impl Failure {
                     row.text
                 ),
             },
+        }
+    }
+
+    /// A session is there and cannot be exported. Which one it is and the kind of the trouble are
+    /// told, and no more, with the one status that clients of the route know.
+    pub(crate) fn of_export(kind: &str, session: &str) -> Self {
+        let row = kinds::of(kind);
+        let text = "the session cannot be exported";
+        Self {
+            kind: row.kind,
+            status: 500,
+            body: json!({ "error": text, "code": row.kind, "session": session }).to_string(),
+            message: format!("session \"{session}\" cannot be exported: {}", row.text),
         }
     }
 

@@ -1,11 +1,17 @@
 //! The host: everything it needs to answer, and how it is run.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tokio::{
     net::TcpListener,
     time::{Instant, timeout_at},
 };
+use turnkeep_store::attachments::Attachments;
 use turnkeep_turns::{
     ReconcilePage, TurnPage, TurnPageError,
     reconcile::{KeyRing, ReconcileConfig, ReconcileRequest},
@@ -13,16 +19,21 @@ use turnkeep_turns::{
 
 use crate::{
     auth::Auth,
-    driver::{self, ChangesRequest, MessageRequest, Place, Sources, TurnPageRequest},
+    driver::{self, ChangesRequest, Dated, MessageRequest, Place, Sources, TurnPageRequest},
+    events::{Hub, live::LiveHost},
+    export::Exporter,
     failure::Failure,
     http::{
         self,
         guard::{self, Door},
     },
     listing::{self, ListRequest, Listing, SessionSummary},
+    metrics::{self, Metrics},
     options::{ConnectionLimits, HostError, HostOptions},
+    proxy::Proxy,
     serve::{self, Proxies, Serving, Shutdown, Tls},
     source::{FoldLimits, LogSource, OpenCodeSource},
+    transcript_cache::{TranscriptCache, path::is_blank},
     upstream::{Trouble, Upstream},
 };
 
@@ -30,6 +41,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Host {
     sources: Sources,
+    live: LiveHost,
+    exporter: Option<Exporter>,
     guard: guard::Guard,
     auth: Arc<Auth>,
     listen: std::net::SocketAddr,
@@ -41,6 +54,10 @@ pub struct Host {
     tls: Option<Tls>,
     proxies: Proxies,
     shutdown: Shutdown,
+    transcript_cache_path: Option<PathBuf>,
+    /// Open while the host serves, when there is one.
+    transcript_cache: OnceLock<TranscriptCache>,
+    proxy: Proxy,
 }
 
 impl Host {
@@ -55,16 +72,23 @@ impl Host {
         let auth = Auth::load(&options.auth, options.listen)?;
         let limits =
             FoldLimits { cache_bytes: options.fold_cache_bytes, listing: options.listing_probe };
+        let attachments = options.attachments.map(Attachments::at);
+        let exporter = options.store.clone().map(|store| Exporter::new(store, attachments));
         let log = options.store.map(|store| Arc::new(LogSource::new(store, limits)));
-        let upstream =
-            options.upstream.map(|server| Upstream::new(server, options.upstream_body_bytes));
+        let metrics = Arc::new(Metrics::default());
+        let upstream = options.upstream.map(|server| {
+            Upstream::new(server, options.upstream_body_bytes, Arc::clone(&metrics.upstream))
+        });
         let opencode = upstream.transpose()?.map(|server| Arc::new(OpenCodeSource::new(server)));
+        let hub = Hub::new(options.replay_buffer_bytes, options.client_queue_bytes);
         let keys = match options.continuation_keys {
             Some(keys) => keys,
             None => random_keys()?,
         };
         Ok(Self {
-            sources: Sources { log, opencode },
+            sources: Sources { log, opencode, metrics },
+            live: LiveHost::new(hub, options.event_timing),
+            exporter,
             reconcile: ReconcileConfig {
                 runtime: options.runtime,
                 width: options.scan_limit,
@@ -81,6 +105,9 @@ impl Host {
             tls: options.tls.as_ref().map(serve::acceptor).transpose()?,
             proxies: Proxies::new(options.auth.trusted_proxies),
             shutdown: Shutdown::default(),
+            transcript_cache_path: options.transcript_cache.filter(|path| !is_blank(path)),
+            transcript_cache: OnceLock::new(),
+            proxy: Proxy::new(options.proxy),
         })
     }
 
@@ -111,12 +138,24 @@ impl Host {
         if self.auth.door() == Door::Open && !guard::is_loopback(address.ip()) {
             return Err(HostError::Unprotected { address });
         }
+        if let Some(path) = &self.transcript_cache_path
+            && let Some(cache) = TranscriptCache::open(path).await
+        {
+            // A host that served before has it open already.
+            let _ = self.transcript_cache.set(cache);
+        }
         let serving = Serving {
             limits: self.limits.clone(),
             proxies: self.proxies.clone(),
             tls: self.tls.clone(),
             shutdown: self.shutdown.clone(),
-            router: http::router(self),
+            router: http::router(Arc::clone(&self)),
+        };
+        let live = self.live.begin(self.sources.opencode.clone());
+        let shutdown = async {
+            shutdown.await;
+            // Streams of events have no end of their own.
+            live.end();
         };
         serve::until(listener, serving, shutdown).await;
         Ok(())
@@ -132,7 +171,7 @@ impl Host {
         session: &str,
         request: &TurnPageRequest,
     ) -> Result<String, Failure> {
-        Ok(self.turn_page(session, request, |_| {}).await?.to_json())
+        Ok(self.turn_page(session, request, |_| {}).await?.body.to_json())
     }
 
     pub(crate) async fn turn_page(
@@ -140,8 +179,9 @@ impl Host {
         session: &str,
         request: &TurnPageRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<TurnPage, Failure> {
-        driver::turn_page(&self.sources, session, request, self.page_deadline, place).await
+    ) -> Result<Dated<TurnPage>, Failure> {
+        let (sources, hub, deadline) = (&self.sources, self.hub(), self.page_deadline);
+        driver::turn_page(sources, hub, session, request, deadline, place).await
     }
 
     /// One message whole: the JSON text of the body.
@@ -150,8 +190,9 @@ impl Host {
         session: &str,
         request: &MessageRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<String, Failure> {
-        driver::message(&self.sources, session, request, self.page_deadline, place).await
+    ) -> Result<Dated<String>, Failure> {
+        let (sources, hub, deadline) = (&self.sources, self.hub(), self.page_deadline);
+        driver::message(sources, hub, session, request, deadline, place).await
     }
 
     /// One page of what happened in a session since a message.
@@ -159,9 +200,9 @@ impl Host {
         &self,
         request: ReconcileRequest,
         place: impl FnMut(&'static str) + Send,
-    ) -> Result<ReconcilePage, Failure> {
-        let (sources, config) = (&self.sources, &self.reconcile);
-        driver::reconcile(sources, config, request, self.page_deadline, place).await
+    ) -> Result<Dated<ReconcilePage>, Failure> {
+        let (sources, hub, config) = (&self.sources, self.hub(), &self.reconcile);
+        driver::reconcile(sources, hub, config, request, self.page_deadline, place).await
     }
 
     /// What one message changed: the JSON text of the body.
@@ -213,6 +254,34 @@ impl Host {
         }
     }
 
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.sources.metrics
+    }
+
+    /// Every number there is, as `OpenMetrics` text. Reads files.
+    pub(crate) fn metrics_text(&self) -> String {
+        let mut readings = Vec::new();
+        if let Some(log) = &self.sources.log {
+            readings.extend(log.readings());
+        }
+        readings.extend(metrics::events(&self.hub().stats()));
+        self.metrics().render(readings)
+    }
+
+    /// The line of events that clients watch. While the host serves, it follows its upstream.
+    #[must_use]
+    pub fn hub(&self) -> &Arc<Hub> {
+        self.live.hub()
+    }
+
+    pub(crate) fn live(&self) -> &LiveHost {
+        &self.live
+    }
+
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
     /// Whether this host lets in whoever is on its machine: there is no password, and no token is
     /// asked for.
     #[must_use]
@@ -234,8 +303,23 @@ impl Host {
         &self.shutdown
     }
 
+    /// What makes archives of the store's sessions, if there is a store.
+    pub(crate) fn exporter(&self) -> Option<&Exporter> {
+        self.exporter.as_ref()
+    }
+
+    /// Whether a session that the store does not hold may live behind the upstream.
+    pub(crate) fn may_be_upstreams(&self, session: &str) -> bool {
+        self.sources.may_be_upstreams(session)
+    }
+
     pub(crate) fn guard(&self) -> &guard::Guard {
         &self.guard
+    }
+
+    /// The transcript cache, if it is on.
+    pub(crate) fn transcript_cache(&self) -> Option<&TranscriptCache> {
+        self.transcript_cache.get()
     }
 
     pub(crate) fn scan_limit(&self) -> usize {
@@ -246,13 +330,19 @@ impl Host {
         self.compress
     }
 
-    /// What a path under `/api` that is no route of ours is answered with.
+    pub(crate) fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+
+    pub(crate) fn page_deadline(&self) -> Duration {
+        self.page_deadline
+    }
+
+    /// What a path under `/api` that is no route of ours is answered with where there is no
+    /// upstream to ask.
+    #[expect(clippy::unused_self, reason = "other answers of this host say so as well")]
     pub(crate) fn no_such_api(&self) -> Failure {
-        let text = match self.sources.upstream() {
-            Some(_) => "this host does not forward other requests to its upstream",
-            None => "no upstream configured",
-        };
-        Failure::no_route(text)
+        Failure::no_route("no upstream configured")
     }
 }
 

@@ -81,6 +81,28 @@ pub const KINDS: &[Kind] = &[
     // Saving a damaged log.
     kind("forked", 2, 409, "session log forks"),
     kind("half_saved", 7, 500, "the session was saved in part"),
+    // Event streams.
+    kind("events_unavailable", 7, 503, "OpenCode service unavailable"),
+    kind("events_timed_out", 7, 504, "OpenCode upstream timed out"),
+    kind("upgrade_required", 2, 426, "this is a WebSocket"),
+    // The events of a session.
+    kind("not_stored", 3, 404, "the session is not in the store: its log is not kept here"),
+    // The transcript cache.
+    kind("invalid_cache_scope", 2, 400, "Invalid transcript cache scope"),
+    kind("invalid_cache_generation", 2, 400, "Invalid transcript cache generation"),
+    kind("invalid_cache_message", 2, 400, "Invalid transcript cache message ID"),
+    kind("invalid_cache_payload", 2, 400, "Invalid transcript cache payload"),
+    kind("preview_credential", 7, 403, "Forbidden"),
+    kind("not_cached", 3, 404, "message_not_found"),
+    kind("cache_failed", 7, 500, "Transcript cache request failed"),
+    kind("cache_off", 7, 501, "Transcript cache is unavailable for this runtime"),
+    // Exporting. The route answers 500 to whatever keeps it from exporting a session that is there,
+    // since its clients know no other status.
+    kind("attachment_missing", 7, 500, "an image of the session is missing"),
+    kind("attachment_damaged", 7, 500, "an image of the session is damaged"),
+    kind("no_attachments", 7, 500, "the images of sessions are not known to this host"),
+    kind("no_store", 7, 500, "this host keeps no sessions"),
+    kind("not_exportable", 3, 404, "only sessions of the store can be exported"),
     // Who is let in.
     kind("unauthenticated", 7, 401, "authentication required"),
     kind("wrong_password", 7, 401, "wrong password or token"),
@@ -90,6 +112,13 @@ pub const KINDS: &[Kind] = &[
     kind("too_large", 7, 413, "request body too large"),
     kind("token_exists", 2, 409, "there is a token of that name"),
     kind("no_such_token", 3, 404, "no such token"),
+    // What is handed on to the upstream.
+    kind("restarting", 7, 503, "OpenCode is restarting"),
+    kind("service_unavailable", 7, 503, "OpenCode service unavailable"),
+    kind("upstream_timed_out", 7, 504, "OpenCode upstream timed out"),
+    kind("upload_timed_out", 7, 408, "the request's body stopped coming"),
+    kind("stored_session", 3, 404, "OpenCode does not have this session, turnkeep stores it"),
+    kind("stored_session_is_read", 7, 409, "a stored session is only read here"),
 ];
 
 /// What this kind means; what an internal failure means, for a word that is not in the table.

@@ -9,11 +9,12 @@
 //! | | |
 //! |---|---|
 //! | [`Host`] | answers requests, over HTTP or called as a library |
-//! | [`HostOptions`], [`UpstreamOptions`] | what it is told before it starts |
+//! | [`HostOptions`], [`UpstreamOptions`], [`ProxyOptions`] | what it is told before it starts |
 //! | [`AuthOptions`], [`TokenFile`], [`Scope`] | who is let in, and to what |
 //! | [`ConnectionLimits`], [`TlsOptions`] | what a client can cost, and HTTPS |
 //! | [`check_upstream`] | whether an OpenCode server answers, and takes our login |
 //! | [`TurnPageRequest`], [`Failure`] | a turn page, and why there is none |
+//! | [`export`] | a session as a ZIP archive |
 //! | [`kinds`] | one table from every kind of failure to exit code, status and text |
 //!
 //! Inside, a request comes in by `serve` (connections, HTTPS, limits), and goes from `http` (which
@@ -30,7 +31,12 @@
 //! | `GET /api/turnkeep/sessions` | the sessions, newest first: `cursor`, `limit`, `q`, `cwd`, `state` |
 //! | `GET /api/turnkeep/sessions/:id` | one session, its title included |
 //! | `POST /auth/login`, `POST /auth/logout`, `GET /auth/status` | a browser's login |
+//! | `/api/openchamber/transcript-cache/*` | what clients keep here of settled messages |
+//! | `GET /api/session.export` | a session as a ZIP archive: `sessionId`, `includeDescendants` |
+//! | `GET /api/session/:id/message` | the official list of messages: `limit`, `before`, `directory`, `includeReasoning` |
+//! | any other `/api/…` | what the OpenCode server has at that path without `/api` |
 //! | `GET /health` | that the process answers |
+//! | `GET /metrics` | what the host counts |
 //! | `GET /` | the reader |
 //!
 //! ```
@@ -79,24 +85,33 @@
 mod auth;
 mod blocking;
 mod driver;
+mod events;
+pub mod export;
 mod failure;
 mod host;
 mod http;
 pub mod kinds;
 mod listing;
+mod metrics;
+mod openapi;
 mod options;
+mod proxy;
 mod serve;
+mod session_log;
 mod source;
+mod transcript_cache;
 mod upstream;
 
 pub use auth::{
     ApiToken, PasswordError, Scope, Secret, TokenFile, TokenFileError, TokenState, UnknownScope,
 };
 pub use driver::TurnPageRequest;
+pub use events::{EventId, EventTiming, Hub, HubStats, Moment, Origin, Published};
 pub use failure::Failure;
 pub use host::Host;
 pub use ipnet::IpNet;
 pub use options::{AuthOptions, ConnectionLimits, HostError, HostOptions, TlsOptions};
+pub use proxy::ProxyOptions;
 pub use serve::TlsError;
 pub use turnkeep_turns::reconcile::{Budgets, KeyRing, KeyRingError};
 pub use upstream::{UpstreamAddressError, UpstreamHealth, UpstreamOptions, check_upstream};

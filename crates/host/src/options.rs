@@ -17,7 +17,10 @@ use turnkeep_turns::{
 
 use crate::{
     auth::{PasswordError, TokenFileError},
+    events::EventTiming,
+    proxy::ProxyOptions,
     serve::TlsError,
+    transcript_cache::path::is_blank,
     upstream::UpstreamOptions,
 };
 
@@ -67,13 +70,19 @@ pub struct HostOptions {
     pub replay_buffer_bytes: usize,
     /// How many bytes of events may wait for one client before it is dropped as too slow.
     pub client_queue_bytes: usize,
-    /// The database of the transcript cache, a `.sqlite` file; `None` turns the cache off.
+    /// The database of the transcript cache, a `.sqlite` file; `None` turns the cache off. It is
+    /// opened when the host starts to serve; when that cannot be, the cache is off, with a warning.
+    /// `None` set after [`HostOptions::with_environment`] turns off what the environment asks for.
     pub transcript_cache: Option<PathBuf>,
     /// The directory of the images that logs refer to.
     pub attachments: Option<PathBuf>,
     /// Which stored sessions are small enough to be read for the session list, which says then
     /// whether they are blank and when a person last wrote in them.
     pub listing_probe: BlankGates,
+    /// How long things take on the event streams.
+    pub event_timing: EventTiming,
+    /// How long requests that are handed on to the upstream may take.
+    pub proxy: ProxyOptions,
 }
 
 /// Who may use a host.
@@ -147,6 +156,8 @@ impl Default for HostOptions {
             transcript_cache: None,
             attachments: None,
             listing_probe: BlankGates::default(),
+            event_timing: EventTiming::default(),
+            proxy: ProxyOptions::default(),
         }
     }
 }
@@ -155,8 +166,9 @@ impl HostOptions {
     /// Takes over what the environment says, under the names that the clients' other host knows:
     /// `OPENCHAMBER_SESSION_TURN_SCAN_LIMIT`, unless it is no integer from 10 to 200, the
     /// `OPENCHAMBER_SESSION_RECONCILE_*` that are in their ranges (see [`Budgets::configured`]),
-    /// `OPENCHAMBER_RUNTIME`, and `OPENCHAMBER_SKIP_API_COMPRESSION`, which turns compression off as
-    /// the runtime `desktop` does.
+    /// `OPENCHAMBER_RUNTIME`, `OPENCHAMBER_SKIP_API_COMPRESSION`, which turns compression off as the
+    /// runtime `desktop` does, and `OPENCHAMBER_TRANSCRIPT_CACHE_DB_PATH`, unless a path that is not
+    /// blank has been set before.
     #[must_use]
     pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
         let scan_limit = variable("OPENCHAMBER_SESSION_TURN_SCAN_LIMIT");
@@ -167,6 +179,9 @@ impl HostOptions {
         let desktop = self.runtime == "desktop";
         let skip = variable("OPENCHAMBER_SKIP_API_COMPRESSION").is_some_and(|skip| is_on(&skip));
         self.compress &= !desktop && !skip;
+        let set = self.transcript_cache.take().filter(|path| !is_blank(path));
+        let named = variable("OPENCHAMBER_TRANSCRIPT_CACHE_DB_PATH").map(PathBuf::from);
+        self.transcript_cache = set.or_else(|| named.filter(|path| !is_blank(path)));
         self
     }
 }

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use turnkeep_turns::reconcile::Budgets;
 
 use super::HostOptions;
@@ -41,4 +43,26 @@ fn a_round_takes_its_budgets_and_its_runtime_from_the_environment() {
     ]);
     let expected = Budgets { records: 500, pages: 7, ..Budgets::default() };
     assert_eq!((some.runtime.as_str(), some.reconcile), ("vscode", expected));
+}
+
+#[test]
+fn the_transcript_cache_is_off_unless_it_is_named_and_the_option_beats_the_environment() {
+    const NAME: &str = "OPENCHAMBER_TRANSCRIPT_CACHE_DB_PATH";
+    let named = |option: Option<&str>, variable: Option<&str>| {
+        let transcript_cache = option.map(PathBuf::from);
+        let options = HostOptions { transcript_cache, ..HostOptions::default() };
+        let options =
+            options.with_environment(|name| variable.filter(|_| name == NAME).map(str::to_owned));
+        options.transcript_cache
+    };
+    let path = |path: &str| Some(PathBuf::from(path));
+    assert_eq!(named(None, None), None);
+    for blank in ["", " \t"] {
+        assert_eq!(named(Some(blank), None), None);
+        assert_eq!(named(None, Some(blank)), None);
+        assert_eq!(named(Some(blank), Some("/env.sqlite")), path("/env.sqlite"));
+    }
+    assert_eq!(named(Some("/set.sqlite"), Some("/env.sqlite")), path("/set.sqlite"));
+    // Even one that will not do.
+    assert_eq!(named(Some("/set.db"), Some("/env.sqlite")), path("/set.db"));
 }

@@ -189,6 +189,60 @@ fn messages_and_changes() {
 }
 
 #[test]
+fn the_transcript_cache() {
+    let scope =
+        json!({ "transport": "local", "generation": 1, "directory": "/w", "sessionID": "s" });
+    let record = |id: &str| {
+        json!({
+            "scope": scope,
+            "messageID": id,
+            "info": { "id": id },
+            "parts": [{ "type": "text", "slim": true }],
+            "partCompleteness": ["slim"],
+            "completeness": "slim",
+            "contentHash": "0a".repeat(32),
+            "byteSize": 7,
+            "lastAccessedAt": 9,
+            "sortKey": { "created": 5, "messageID": id },
+        })
+    };
+    let session = json!({
+        "available": true,
+        "scope": scope,
+        "records": [record("a"), record("b")],
+        "byteSize": 14,
+    });
+    only_as_it_is(
+        "/api/openchamber/transcript-cache/session?includeReasoning=false",
+        &session,
+        &[
+            ("/available", json!(false)),
+            ("/scope/generation", json!("1")),
+            ("/scope/sessionID", json!("t")),
+            ("/records", json!({})),
+            ("/records/0", record("c")),
+            ("/records/1/info/id", json!("c")),
+            ("/records/1/parts", json!([])),
+            ("/records/1/parts/0/type", json!("reasoning")),
+            ("/records/1/partCompleteness", json!(["full"])),
+            ("/records/1/partCompleteness", json!("-")),
+            ("/records/1/completeness", json!("full")),
+            ("/records/1/contentHash", json!("")),
+            ("/records/1/byteSize", json!(8)),
+            ("/records/1/lastAccessedAt", json!(9.5)),
+            ("/records/1/sortKey/messageID", json!("a")),
+            ("/records/1/sortKey/created", json!(4)),
+            ("/byteSize", json!("14")),
+        ],
+    );
+    only_as_it_is(
+        "/api/openchamber/transcript-cache/message?messageID=a",
+        &json!({ "available": true, "record": record("a") }),
+        &[("/record", json!(null)), ("/record", record("b")), ("/scope", scope.clone())],
+    );
+}
+
+#[test]
 fn errors_and_what_is_no_json() {
     assert!(passes(PAGE, 502, r#"{"error":"upstream"}"#));
     assert!(passes(PAGE, 404, r#"{"error":"session not found","code":"session_not_found"}"#));

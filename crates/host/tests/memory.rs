@@ -9,14 +9,17 @@ mod support;
 use std::{
     env, fs,
     io::{BufRead as _, BufReader, Lines},
+    net::SocketAddr,
     process::{Child, ChildStdout, Command, Stdio},
 };
 
 use support::{
     host::{Client, RunningHost},
     logs::Logs,
+    raw_upstream::{RawUpstream, Wire},
     upstream::{Act, Request, ScriptedUpstream, answer},
 };
+use tokio::io::AsyncReadExt as _;
 use turnkeep_host::{HostOptions, UpstreamOptions};
 
 /// Names the upstream to the process that is to be the host.
@@ -54,9 +57,13 @@ struct Measured {
 
 impl Measured {
     fn start(upstream: &ScriptedUpstream) -> Self {
+        Self::in_front_of(upstream.address)
+    }
+
+    fn in_front_of(upstream: SocketAddr) -> Self {
         let mut child = Command::new(env::current_exe().unwrap())
             .args(["--exact", "a_host_by_itself", "--nocapture"])
-            .env(UPSTREAM, format!("http://{}", upstream.address))
+            .env(UPSTREAM, format!("http://{upstream}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -92,6 +99,7 @@ fn huge(request: &Request) -> Option<Act> {
             return Some(answer(200, &[], "[]"));
         }
         "/session/ses_1/message" => (format!("[{part}"), "\"}]}]"),
+        "/big" => (String::new(), ""),
         "/session/ses_1/message/msg_1" => (part.to_owned(), "\"}]}"),
         "/session/ses_1/diff" => (r#"[{"file":"a","patch":""#.to_owned(), "\"},{\"file\":\"b\"}]"),
         _ => return None,
@@ -175,4 +183,57 @@ async fn one_change() {
 async fn one_message() {
     is_held_once(&format!("{MESSAGE}?includeReasoning=false"), RECORD).await;
     is_held_twice(MESSAGE).await;
+}
+
+/// Reads this many bytes and lets go of them.
+async fn swallow(wire: &mut Wire, count: usize) {
+    let mut buffer = vec![0; 1 << 20];
+    let mut left = count;
+    while left > 0 {
+        let most = left.min(buffer.len());
+        let read = wire.stream.read(&mut buffer[..most]).await.unwrap();
+        assert!(read > 0, "{left} bytes are missing");
+        left -= read;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_download_passes_through() {
+    let upstream = ScriptedUpstream::start(huge).await;
+    let host = Measured::start(&upstream);
+    for target in ["/api/big", "/api/session/ses_1/message"] {
+        let mut wire = Wire::to(&host.client.origin()).await;
+        wire.ask(&[&format!("GET {target} HTTP/1.1")]).await;
+        assert!(wire.read_head().await);
+        let length = wire.header("content-length").unwrap().parse().unwrap();
+        assert!(length >= LARGE);
+        swallow(&mut wire, length).await;
+    }
+    assert!(host.peak() < BESIDES, "{} MiB", host.peak() / MIB);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_passes_through() {
+    let upstream = RawUpstream::start(|mut wire| async move {
+        swallow(&mut wire, LARGE).await;
+        wire.json(200, "{}").await;
+        Some(wire)
+    })
+    .await;
+    let host = Measured::in_front_of(upstream.address);
+    let mut wire = Wire::to(&host.client.origin()).await;
+    wire.ask(&["POST /api/big HTTP/1.1", &format!("content-length: {LARGE}")]).await;
+    let block = vec![b'x'; 1 << 20];
+    for _ in 0..LARGE / block.len() {
+        wire.send(&block).await;
+    }
+    assert!(wire.read_head().await);
+    assert_eq!(wire.status(), 200);
+    assert!(host.peak() < BESIDES, "{} MiB", host.peak() / MIB);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_official_list_without_reasoning() {
+    let target = "/api/session/ses_1/message?includeReasoning=false";
+    is_held_once(target, &format!("[{RECORD}]")).await;
 }

@@ -11,6 +11,7 @@
 //! | [`memory`] | sessions that end with the process, for tests and demonstrations |
 //! | [`resume`] | closes the turn that a session's last writer left open |
 //! | [`cold`] | looking at sessions that nobody writes, and forking them |
+//! | [`attachments`] | the images that logs refer to |
 //! | [`verify`], [`recover`] | whether a log is intact, and saving what is left of one that is not |
 //! | [`error`] | what can go wrong, one enum per operation |
 //! | `contract` | with the feature of this name: the tests that every backend passes |
@@ -52,6 +53,8 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub mod attachments;
+mod batches;
 pub mod cold;
 #[cfg(feature = "contract")]
 pub mod contract;
@@ -70,6 +73,7 @@ pub mod sqlite;
 mod trash;
 pub mod verify;
 
+pub use batches::EventBatches;
 pub use durability::Durability;
 pub use resume::{ResumeError, resume};
 pub use seam::{

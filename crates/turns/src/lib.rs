@@ -5,7 +5,8 @@
 //! This crate is everything between the two that is neither network nor file: where a turn starts
 //! ([`boundary`]), where a page goes on ([`cursor`]), how pages of rows become one page of turns
 //! ([`scan`]) or what happened since ([`reconcile`]), what of a record a client is sent ([`projection`]), one message of it or what that
-//! changed ([`message`], [`changes`]), and what the records of a log are ([`fold`]).
+//! changed ([`message`], [`changes`]), what the records of a log are ([`fold`]), and what of the events
+//! that tell of changes a client is sent, and what they add to a page ([`events`]).
 //!
 //! It is sans-I/O: paging is a state machine that says which page of its source it wants and is fed
 //! it; whoever drives it owns the network, the clock and the cancellation.
@@ -44,9 +45,11 @@
 //! ```
 
 pub mod boundary;
+pub mod canonical;
 pub mod changes;
 pub mod cursor;
 pub mod error;
+pub mod events;
 pub mod fold;
 pub mod lenient;
 pub mod message;

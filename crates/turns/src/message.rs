@@ -15,6 +15,7 @@ use turnkeep_log::json::{Json, Kind};
 
 use crate::{
     error::MessageError,
+    events::LiveText,
     projection::{Parts, Projection},
     query::{MAX_ID_UNITS, Param},
     reader::placeholder,
@@ -57,17 +58,24 @@ pub fn is_placeholder(session: &str, id: &str) -> bool {
 /// The body of the answer, made of the body that the source sent: `{info, parts}`, or what would be
 /// its `info` alone.
 ///
-/// What is not taken out stays byte for byte, as [`Projection::write`] has it.
+/// Parts that were open at `live`, which has to have been taken before the source was asked, are as
+/// they were then. What else is not taken out stays byte for byte, as [`Projection::write`] has it.
 ///
 /// # Errors
 ///
 /// [`MessageError::Upstream`] when the body is no JSON object. An empty one, with which a server may
 /// say that all is well, is no message either.
-pub fn exact(body: &str, reasoning: bool) -> Result<String, MessageError> {
+pub fn exact(body: &str, reasoning: bool, live: &LiveText) -> Result<String, MessageError> {
     let message = Json::parse(body).map_err(|_| MessageError::Upstream)?;
     if message.kind() != Kind::Object {
         return Err(MessageError::Upstream);
     }
+    let mut overlaid = String::new();
+    let message = if live.write(message, &mut overlaid) {
+        Json::parse(&overlaid).map_err(|_| MessageError::Internal)?
+    } else {
+        message
+    };
     let mut out = String::with_capacity(message.text().len());
     let projection = Projection { parts: Parts::Full, reasoning };
     let mut reduced = String::new();

@@ -1,7 +1,7 @@
 use super::*;
 
 fn project(body: &str, reasoning: bool) -> Result<String, MessageError> {
-    exact(body, reasoning)
+    exact(body, reasoning, &LiveText::default())
 }
 
 const DIFFS: &str = r#"{"title":"t","diffs":[{"file":"a","patch":"P","additions":1}]}"#;

@@ -13,9 +13,31 @@ use turnkeep_log::json::{Json, JsonStr, Kind, Walk, write_number, write_units};
 pub(crate) fn write(value: Json<'_>, out: &mut String) {
     match value.kind() {
         Kind::Object if is_flat_and_normal(value) => out.push_str(value.text()),
-        Kind::Object | Kind::Array => write_nodes(&nodes_of(value), out),
+        Kind::Object | Kind::Array => {
+            let nodes = nodes_of(value, usize::MAX).unwrap_or_default();
+            write_nodes(&nodes, KeyOrder::AsMet, out);
+        }
         _ => write_scalar(value, out),
     }
+}
+
+/// The same with the keys of every object sorted; nothing and `false` when there are more than
+/// `most` values in it.
+pub(crate) fn write_sorted(value: Json<'_>, most: usize, out: &mut String) -> bool {
+    let nodes = nodes_of(value, most);
+    if let Some(nodes) = &nodes {
+        write_nodes(nodes, KeyOrder::Sorted, out);
+    }
+    nodes.is_some()
+}
+
+/// In which order the keys of an object come that are no array indices; those come first.
+#[derive(Clone, Copy)]
+enum KeyOrder {
+    /// As they were added.
+    AsMet,
+    /// By their UTF-16 code units.
+    Sorted,
 }
 
 fn write_scalar(value: Json<'_>, out: &mut String) {
@@ -75,13 +97,17 @@ struct Node<'a> {
     next: usize,
 }
 
-fn nodes_of(value: Json<'_>) -> Vec<Node<'_>> {
+/// Every value of a text, if they are not too many.
+fn nodes_of(value: Json<'_>, most: usize) -> Option<Vec<Node<'_>>> {
     let mut walk = Walk::over(value);
     let mut nodes: Vec<Node<'_>> = Vec::new();
     let mut open = Vec::new();
     let mut key = JsonStr::from_raw("");
     loop {
         let here = nodes.len();
+        if here == most {
+            return None;
+        }
         let text = match walk.kind() {
             Kind::Object => "{",
             Kind::Array => "[",
@@ -96,7 +122,7 @@ fn nodes_of(value: Json<'_>) -> Vec<Node<'_>> {
         loop {
             let next = nodes.len();
             let Some(parent) = open.last().and_then(|&parent| nodes.get_mut(parent)) else {
-                return nodes;
+                return Some(nodes);
             };
             let more = if parent.text == "{" {
                 walk.next_key().map(|next_key| key = next_key).is_some()
@@ -122,7 +148,7 @@ enum Step {
     Close(char),
 }
 
-fn write_nodes(nodes: &[Node<'_>], out: &mut String) {
+fn write_nodes(nodes: &[Node<'_>], order: KeyOrder, out: &mut String) {
     let mut steps = vec![Step::Value { node: 0, is_first: true, is_member: false }];
     while let Some(step) = steps.pop() {
         let (index, is_first, is_member) = match step {
@@ -150,7 +176,7 @@ fn write_nodes(nodes: &[Node<'_>], out: &mut String) {
         let is_object = node.text == "{";
         steps.push(Step::Close(if is_object { '}' } else { ']' }));
         let children = inside(nodes, index);
-        let children = if is_object { in_property_order(nodes, children) } else { children };
+        let children = if is_object { in_order(nodes, children, order) } else { children };
         let values = children.into_iter().enumerate().rev();
         steps.extend(values.map(|(place, node)| Step::Value {
             node,
@@ -173,15 +199,20 @@ fn inside(nodes: &[Node<'_>], container: usize) -> Vec<usize> {
 }
 
 /// The members of an object as JavaScript enumerates them.
-fn in_property_order(nodes: &[Node<'_>], mut members: Vec<usize>) -> Vec<usize> {
+fn in_order(nodes: &[Node<'_>], mut members: Vec<usize>, order: KeyOrder) -> Vec<usize> {
     let key = |index: usize| nodes.get(index).map_or(JsonStr::from_raw(""), |node| node.key);
     // A stable sort: of members that share a key, the first in the text stays the first.
     members.sort_by(|&left, &right| key(left).units().cmp(key(right).units()));
     let mut ranked: Vec<_> = members
         .chunk_by(|&left, &right| key(left) == key(right))
-        .filter_map(|same| {
+        .enumerate()
+        .filter_map(|(sorted, same)| {
             let (&first, &last) = (same.first()?, same.last()?);
-            let rank = array_index(key(first)).map_or((1, first as u64), |index| (0, index));
+            let place = match order {
+                KeyOrder::AsMet => first,
+                KeyOrder::Sorted => sorted,
+            };
+            let rank = array_index(key(first)).map_or((1, place as u64), |index| (0, index));
             Some((rank, last))
         })
         .collect();

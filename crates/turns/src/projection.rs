@@ -7,6 +7,7 @@
 use turnkeep_log::json::{Json, Kind, Walk};
 
 use crate::{
+    events::OpenParts,
     slim::{Part, PartKind},
     splice::{RepeatedKey, Splice, rewritten, set_once},
     summary,
@@ -44,12 +45,27 @@ impl Projection {
     /// What is no record, or holds other things than expected under these names, is left alone as
     /// far as it is not understood.
     pub fn write(self, record: Json<'_>, out: &mut String) {
-        if !rewritten(record, out, |record, splice| self.project(record, splice)) {
+        self.write_with(record, None, out);
+    }
+
+    /// As [`write`](Self::write), of a record some parts of which are being written. These have no
+    /// slim form: what comes next is told by events that add to the text.
+    pub(crate) fn write_open(self, record: Json<'_>, open: &OpenParts, out: &mut String) {
+        self.write_with(record, Some(open), out);
+    }
+
+    fn write_with(self, record: Json<'_>, open: Option<&OpenParts>, out: &mut String) {
+        if !rewritten(record, out, |record, splice| self.project(record, open, splice)) {
             out.push_str(record.text());
         }
     }
 
-    fn project(self, record: Json<'_>, splice: &mut Splice<'_, '_>) -> Result<(), RepeatedKey> {
+    fn project(
+        self,
+        record: Json<'_>,
+        open: Option<&OpenParts>,
+        splice: &mut Splice<'_, '_>,
+    ) -> Result<(), RepeatedKey> {
         let mut walk = Walk::over(record);
         if walk.kind() != Kind::Object {
             return Ok(());
@@ -65,7 +81,7 @@ impl Projection {
                 // Who wrote a record usually stands before its parts.
                 let author =
                     author.unwrap_or_else(|| record.get("info").map_or(Author::Other, Author::of));
-                self.project_parts(author, &mut walk, splice);
+                self.project_parts(author, open, &mut walk, splice);
             } else {
                 walk.value();
             }
@@ -73,7 +89,13 @@ impl Projection {
         Ok(())
     }
 
-    fn project_parts(self, author: Author, walk: &mut Walk<'_>, splice: &mut Splice<'_, '_>) {
+    fn project_parts(
+        self,
+        author: Author,
+        open: Option<&OpenParts>,
+        walk: &mut Walk<'_>,
+        splice: &mut Splice<'_, '_>,
+    ) {
         let takes_nothing = self.parts == Parts::Full && self.reasoning;
         if takes_nothing || walk.kind() != Kind::Array {
             walk.value();
@@ -104,7 +126,9 @@ impl Projection {
             if let Some(from) = left_out.take() {
                 splice.replace(from, start);
             }
-            if let Fate::Slim(kind) = fate {
+            if let Fate::Slim(kind) = fate
+                && !open.is_some_and(|open| part.is_in(open))
+            {
                 part.write(kind, splice.replace(start, end));
             }
             settled = Some(end);

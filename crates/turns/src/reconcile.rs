@@ -95,6 +95,7 @@ use self::{
 };
 use crate::{
     error::{ReconcileError, TurnPageError},
+    events::LiveText,
     page::{Answer, PageRequest, Purpose, SourceKind},
     projection::{Parts, Projection},
     reader::{Limits, RowReader, Start},
@@ -177,6 +178,17 @@ impl ReconcileScan {
             head_probe: None,
             latest_head: None,
         })
+    }
+
+    /// Gives the page the text of parts that were open at `live`, which has to have been taken before
+    /// anything was asked of the source. By default there are none.
+    ///
+    /// What the text adds counts against what a page may hold. What a round may read is counted in
+    /// bytes of the source.
+    #[must_use]
+    pub fn with_live(mut self, live: LiveText) -> Self {
+        self.gap.live = live;
+        self
     }
 
     /// What to ask the source for next; `None` when the scan is done.

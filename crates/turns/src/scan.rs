@@ -25,6 +25,7 @@ mod tests;
 use self::window::Window;
 use crate::{
     error::TurnPageError,
+    events::LiveText,
     page::{Answer, PageRequest, SourceKind},
     projection::Projection,
     query::TurnQuery,
@@ -73,6 +74,14 @@ impl TurnScan {
         let window = Window::new(query.turns.max(1), projection);
         let reader = RowReader::new(session, kind, query.width, limits, start, &window)?;
         Ok(Self { reader, window })
+    }
+
+    /// Gives the page the text of parts that were open at `live`, which has to have been taken before
+    /// anything was asked of the source. By default there are none.
+    #[must_use]
+    pub fn with_live(mut self, live: LiveText) -> Self {
+        self.window.live = live;
+        self
     }
 
     /// What to ask the source for next; `None` when the scan is done.

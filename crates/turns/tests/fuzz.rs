@@ -29,7 +29,7 @@ use serde_json::value::RawValue;
 use turnkeep_log::{Text, json::Json};
 use turnkeep_turns::{
     Answer, Parts, Projection, SourceKind, SourcePage, TurnPage, TurnPageError, TurnQuery,
-    TurnScan, changes, is_boundary, message::exact,
+    TurnScan, changes, events::LiveText, is_boundary, message::exact,
 };
 
 /// Counts what is allocated by everything written in Rust.
@@ -118,7 +118,7 @@ fn records() {
         let text = String::from_utf8_lossy(bytes);
         let ceiling = BASE + PER_RECORD_BYTE * text.len();
         if !is_json(&text) {
-            prop_assert!(within(ceiling, || exact(&text, true))?.is_err());
+            prop_assert!(within(ceiling, || exact(&text, true, &LiveText::default()))?.is_err());
             return Ok(Outcome::Refused);
         }
         let (json, value) = (Json::parse(&text).unwrap(), Js::parse(&text));
@@ -142,7 +142,7 @@ fn records() {
         // None of it may be a message, and still there is an answer.
         let _ = within(ceiling, || changes::files(json))?;
         let _ = within(ceiling, || changes::diff(json, "a.ts"))?;
-        let whole = within(ceiling, || exact(&text, true))?;
+        let whole = within(ceiling, || exact(&text, true, &LiveText::default()))?;
         prop_assert_eq!(whole.is_ok(), matches!(value, Js::Object(_)));
         Ok(Outcome::Accepted)
     });

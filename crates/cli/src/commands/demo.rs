@@ -27,12 +27,16 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Result<(), Failure
     let root = folder.path().join("sessions");
     let store = JsonlStore::open(JsonlOptions::new(&root))?;
     let store: Arc<dyn SessionStore> = Arc::new(store);
-    let settings = Settings { listen: Some(args.listen), ..Settings::default() };
+    let settings = Settings {
+        listen: Some(args.listen),
+        store: Some(root.display().to_string()),
+        ..Settings::default()
+    };
     let host = listening(Arc::clone(&store), &settings)?;
     // Taking the address first: a demo that cannot be served need not be written.
     let listener = host.bind().await?;
     let count = demo::fill(store.as_ref(), Timestamp::now().as_millisecond()).await?;
-    serve(host, listener, |address| {
+    serve(host, listener, &settings, |address| {
         let url = format!("http://{address}");
         if context.json {
             println!("{}", json!({"url": url, "sessions": count, "store": root}));

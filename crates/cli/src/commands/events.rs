@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use turnkeep_store::{Access, Cancel, EventRange, SessionHandle};
+use turnkeep_store::{Access, Cancel, EventBatches, EventRange, SessionHandle};
 
 use crate::{
     args::EventsArgs,
@@ -11,10 +11,6 @@ use crate::{
     output::{Output, until_interrupted},
     store,
 };
-
-/// How many events are held at a time, at first and at most. A batch is unpacked as a whole for
-/// each part of it that is read, so the parts grow.
-const CHUNKS: std::ops::RangeInclusive<u64> = 4096..=262_144;
 
 /// How often a followed log is looked at. Looking costs one `stat` while nothing changes.
 const FOLLOW_EVERY: Duration = Duration::from_millis(100);
@@ -38,21 +34,14 @@ async fn print(
     args: &EventsArgs,
     out: &mut Output,
 ) -> Result<(), Failure> {
-    let mut next = args.offset;
-    let mut left = args.length;
-    let mut chunk = *CHUNKS.start();
+    let range = EventRange { offset: args.offset, length: args.length };
+    let mut batches = EventBatches::new(range);
     loop {
-        let length = left.map_or(chunk, |left| left.min(chunk));
-        let range = EventRange { offset: next, length: Some(length) };
-        let events = handle.read(range, &Cancel::never()).await?;
+        let events = batches.next(handle, &Cancel::never()).await?;
         for event in &events {
             out.line(event.text())?;
         }
-        let count = events.len() as u64;
-        next += count;
-        left = left.map(|left| left - count);
-        if count == length && left != Some(0) {
-            chunk = (chunk * 2).min(*CHUNKS.end());
+        if !events.is_empty() && !batches.is_done() {
             continue;
         }
         out.flush()?;

@@ -4,6 +4,7 @@ pub(crate) mod append;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod export;
 pub(crate) mod ls;
 pub(crate) mod recover;
 pub(crate) mod resume;

@@ -5,6 +5,7 @@ use std::{
     net::{IpAddr, SocketAddr, ToSocketAddrs as _},
     path::Path,
     sync::Arc,
+    time::Instant,
 };
 
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -17,9 +18,13 @@ use crate::{
     config::{Settings, default_token_file},
     context::Context,
     failure::Failure,
+    notify,
     output::interrupted,
     store,
 };
+
+/// What a shell says of a program that Ctrl-C ended.
+const ENDED_AT_ONCE: i32 = 130;
 
 /// Serves the store, and the upstream behind it.
 pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failure> {
@@ -38,10 +43,19 @@ pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failur
     let listener = host.bind().await?;
     let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };
     tell_what_is_open(&host, &settings, listener.local_addr().ok());
-    let ready = |address| eprintln!("turnkeep: serving at {scheme}://{address}");
-    let served = serve(host, listener, ready).await;
+    let told_as_json = settings.log_format.as_deref() == Some("json");
+    let ready = |address| {
+        // Who reads the log as JSON reads all of it as JSON; the line that was logged says the same.
+        if !told_as_json {
+            eprintln!("turnkeep: serving at {scheme}://{address}");
+        }
+    };
+    let started = Instant::now();
+    let served = serve(host, listener, &settings, ready).await;
     // Whatever ended it: what was accepted is to be on disk.
-    served.and(store.flush(&Cancel::never()).await.map_err(Failure::from))
+    let flushed = store.flush(&Cancel::never()).await.map_err(Failure::from);
+    tracing::info!(seconds = started.elapsed().as_secs(), flushed = flushed.is_ok(), "stopped");
+    served.and(flushed)
 }
 
 /// Takes as many open files as the system gives: every client that follows events holds one.
@@ -105,7 +119,10 @@ pub(crate) fn host(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<
 }
 
 fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOptions, Failure> {
-    let mut options = HostOptions::default().with_environment(variable);
+    let mut options = HostOptions::default();
+    // Before the environment, which counts where the setting is blank.
+    options.transcript_cache.clone_from(&settings.transcript_cache_path);
+    let mut options = options.with_environment(variable);
     options.store = Some(store);
     options.upstream =
         settings.upstream.as_deref().map(|url| upstream(url, settings)).transpose()?;
@@ -128,8 +145,7 @@ fn options(store: Arc<dyn SessionStore>, settings: &Settings) -> Result<HostOpti
     ] {
         *target = value.unwrap_or(*target);
     }
-    options.transcript_cache.clone_from(&settings.transcript_cache_path);
-    options.attachments.clone_from(&settings.attachments);
+    options.attachments = store::attachments(settings)?;
     let probe = &mut options.listing_probe;
     probe.max_events = settings.cold_blank_probe_max_events.unwrap_or(probe.max_events);
     probe.max_bytes = settings.cold_blank_probe_max_bytes.unwrap_or(probe.max_bytes);
@@ -196,17 +212,49 @@ fn first_line(path: &Path) -> Result<String, Failure> {
 pub(crate) async fn serve(
     host: Arc<Host>,
     listener: TcpListener,
+    settings: &Settings,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Failure> {
     let address =
         listener.local_addr().map_err(|error| Failure::io("cannot tell the address", &error))?;
+    let mut stopped = Box::pin(interrupted());
+    // Who is told that we serve may send a signal at once, so that is listened for first.
+    tokio::select! {
+        biased;
+        early = &mut stopped => return early,
+        () = std::future::ready(()) => {}
+    }
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        %address,
+        store = store::kind(settings),
+        upstream = settings.upstream.as_deref().and_then(authority),
+        "serving"
+    );
     ready(address);
+    notify::tell("READY=1");
     let stop = async {
-        if let Err(failure) = interrupted().await {
-            tracing::error!(kind = failure.kind(), "signals cannot be waited for; stopping");
+        match stopped.await {
+            Ok(()) => tracing::info!("stopping; another signal ends it at once"),
+            Err(failure) => {
+                tracing::error!(kind = failure.kind(), "signals cannot be waited for; stopping");
+            }
         }
+        notify::tell("STOPPING=1");
+        tokio::spawn(async {
+            if interrupted().await.is_ok() {
+                tracing::warn!("ended without waiting for requests");
+                std::process::exit(ENDED_AT_ONCE);
+            }
+        });
     };
     Ok(host.serve(listener, stop).await?)
+}
+
+/// The host and port of a URL.
+fn authority(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    rest.split(['/', '?', '#']).next()
 }
 
 impl From<HostError> for Failure {

@@ -113,7 +113,10 @@ impl Caller {
         let Self::Allowed(origin) = self else { return };
         let fixed: [(HeaderName, &'static str); 2] = [
             (header::ACCESS_CONTROL_ALLOW_CREDENTIALS, "true"),
-            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "x-next-cursor, x-openchamber-file-exists"),
+            (
+                header::ACCESS_CONTROL_EXPOSE_HEADERS,
+                "x-next-cursor, x-openchamber-file-exists, x-turnkeep-event-id",
+            ),
         ];
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
         for (name, value) in fixed {

@@ -5,13 +5,16 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header},
 };
 
-use crate::serve::Peer;
+use crate::{events::EventId, serve::Peer};
 
 /// What the reader may load: its own files, and images that a transcript carries inline. Nothing
 /// may frame it, and no script may turn text into markup.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
      img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The last event that may be in a response already.
+const EVENT_ID: HeaderName = HeaderName::from_static("x-turnkeep-event-id");
 
 const FIXED: [(HeaderName, &str); 7] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
@@ -43,6 +46,16 @@ pub(crate) fn keep_private(response: &mut Response<Body>) {
     let value = if is_error { "no-store" } else { "private, no-cache" };
     let headers = response.headers_mut();
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(value));
+}
+
+/// Says which event a client goes on from that has this response: on one without a body as well, for
+/// what the client holds is as good as the body would be.
+pub(crate) fn dated(mut response: Response<Body>, since: Option<EventId>) -> Response<Body> {
+    let since = since.and_then(|since| HeaderValue::try_from(since.to_string()).ok());
+    if let Some(since) = since {
+        response.headers_mut().insert(EVENT_ID, since);
+    }
+    response
 }
 
 /// Tells a browser what a page of an allowed origin may send. Which origins those are is decided

@@ -8,7 +8,7 @@ use turnkeep_turns::{
     query::Param,
 };
 
-use super::{Asked, conditional, log::RequestLog};
+use super::{Asked, conditional, headers, log::RequestLog};
 use crate::{driver::MessageRequest, failure::Failure, host::Host};
 
 /// Answers with the message.
@@ -27,6 +27,7 @@ pub(super) async fn answer(
     log.has_directory = directory.is_some();
     let request =
         MessageRequest { message, directory, include_reasoning: asked.query.include_reasoning() };
-    let body = host.message(session, &request, |source| log.source = Some(source)).await?;
-    Ok(conditional::in_pieces(&asked.headers, vec![body]).await)
+    let message = host.message(session, &request, |source| log.source = Some(source)).await?;
+    let response = conditional::in_pieces(&asked.headers, vec![message.body]).await;
+    Ok(headers::dated(response, message.since))
 }

@@ -9,6 +9,7 @@ mod access;
 mod auth;
 mod changes;
 mod conditional;
+mod ending;
 mod events;
 mod export;
 pub(crate) mod guard;
@@ -17,13 +18,13 @@ mod log;
 mod message;
 mod metrics;
 mod openapi;
-mod percent;
+pub(crate) mod percent;
 mod pieces;
 mod proxy;
 mod query;
 mod reader;
 mod reconcile;
-mod route;
+pub(crate) mod route;
 mod session_events;
 mod sessions;
 mod socket;
@@ -34,12 +35,16 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use axum::{
     Router,
-    body::{Body, HttpBody as _},
+    body::Body,
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header},
+    http::{Extensions, HeaderMap, HeaderValue, Method, Response, StatusCode, header},
 };
 use futures_util::FutureExt as _;
-use tower_http::compression::{CompressionLayer, predicate::SizeAbove};
+use tower_http::compression::{
+    CompressionLayer,
+    predicate::{NotForContentType, Predicate as _, SizeAbove},
+};
+use tracing::Instrument as _;
 
 use self::{
     access::Refused,
@@ -57,15 +62,22 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
     let compress = host.compresses();
     let router = Router::new().fallback(answer).with_state(host);
     if compress {
-        let large_enough = SizeAbove::new(COMPRESS_FROM_BYTES);
-        router.layer(CompressionLayer::new().compress_when(large_enough))
+        // An event has to leave when it happens, and not when a block of them is full; an archive
+        // is compressed as it is.
+        let worth_it = SizeAbove::new(COMPRESS_FROM_BYTES)
+            .and(NotForContentType::SSE)
+            .and(NotForContentType::const_new(export::MEDIA_TYPE));
+        let ours = |_, _, _: &HeaderMap, extensions: &Extensions| {
+            extensions.get::<proxy::AsItCame>().is_none()
+        };
+        router.layer(CompressionLayer::new().compress_when(worth_it.and(ours)))
     } else {
         router
     }
 }
 
 async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Body> {
-    let mut log = RequestLog::start(request.method());
+    let mut log = RequestLog::start(request.method(), host.metrics());
     let peer = Peer::of(request.extensions());
     let page = access::page(&host, &request, peer);
     let (response, page) = match page {
@@ -80,8 +92,7 @@ async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Bod
         page.write_headers(response.headers_mut());
     }
     headers::write(response.headers_mut(), peer);
-    log.finish(response.status(), response.body().size_hint().exact());
-    response
+    log.finish(response)
 }
 
 /// Answers a request whose page, if it is of one, may ask.
@@ -102,7 +113,8 @@ async fn admitted(
         request.extensions_mut().insert(pass.clone());
     }
     let hangup = request.extensions().get().cloned();
-    let handled = handle(host, &asked, request, log).await;
+    let span = log.span();
+    let handled = handle(host, &asked, request, log).instrument(span).await;
     let mut response = handled.unwrap_or_else(|failure| {
         log.kind = Some(failure.kind());
         tell(&failure)

@@ -13,6 +13,22 @@ pub(crate) fn decode_form(raw: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Encodes a text as a value of a query: what may stand there by itself, and slashes, stay.
+pub(crate) fn encode(text: &str) -> String {
+    use std::fmt::Write as _;
+
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // A string takes whatever is written to it.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
 /// What to do with a `%` that two hex digits do not follow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BadEscape {

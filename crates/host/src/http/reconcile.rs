@@ -9,7 +9,7 @@ use turnkeep_turns::{
     reconcile::{ReconcileRequest, ReconcileStart},
 };
 
-use super::{Asked, conditional, log::RequestLog};
+use super::{Asked, conditional, headers, log::RequestLog};
 use crate::{failure::Failure, host::Host};
 
 /// Answers with a page of the round.
@@ -38,5 +38,6 @@ pub(super) async fn answer(
     };
     log.has_directory = request.directory.is_some();
     let page = host.reconcile(request, |source| log.source = Some(source)).await?;
-    Ok(conditional::in_pieces(&asked.headers, page.into_pieces()).await)
+    let response = conditional::in_pieces(&asked.headers, page.body.into_pieces()).await;
+    Ok(headers::dated(response, page.since))
 }

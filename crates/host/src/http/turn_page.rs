@@ -8,7 +8,7 @@ use turnkeep_turns::{
     query::{Param, check_session, parse_before, parse_scan_limit, parse_turns},
 };
 
-use super::{Asked, conditional, log::RequestLog, query::Query};
+use super::{Asked, conditional, headers, log::RequestLog, query::Query};
 use crate::{driver::TurnPageRequest, failure::Failure, host::Host};
 
 /// Answers with the page that the query asks for.
@@ -24,7 +24,8 @@ pub(super) async fn answer(
     log.has_before = request.query.before.is_some();
     log.has_directory = request.directory.is_some();
     let page = host.turn_page(id, &request, |source| log.source = Some(source)).await?;
-    Ok(conditional::in_pieces(&asked.headers, page.into_pieces()).await)
+    let response = conditional::in_pieces(&asked.headers, page.body.into_pieces()).await;
+    Ok(headers::dated(response, page.since))
 }
 
 /// Reads the parameters, in the order in which clients are told of mistakes.

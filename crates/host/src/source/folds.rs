@@ -202,6 +202,12 @@ impl Folds {
         slot.as_ref().filter(|entry| entry.is_at(stat)).map(Entry::glimpse)
     }
 
+    /// How many logs are kept folded, and about how many bytes that takes.
+    pub(crate) fn size(&self) -> (usize, u64) {
+        let kept = self.kept();
+        (kept.by_id.len(), kept.by_id.values().map(|slot| slot.bytes).sum())
+    }
+
     /// Nothing can panic while this is locked; a poisoned lock would be as good as any.
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
+use prometheus_client::registry::Unit;
 use thiserror::Error;
 use turnkeep_log::{
     Event, Seq, SessionId, Text,
@@ -22,7 +23,10 @@ use super::{
     Fetched, Source, Whole,
     folds::{Entry, FoldLimits, Folds, Glimpse, SharedFold},
 };
-use crate::blocking::off_the_workers;
+use crate::{
+    blocking::off_the_workers,
+    metrics::{Reading, Value, bytes_of},
+};
 
 /// How many small sessions are read at a time for a listing.
 const GLIMPSES_AT_A_TIME: usize = 16;
@@ -61,6 +65,26 @@ impl LogSource {
     /// Reads sessions of this store.
     pub(crate) fn new(store: Arc<dyn SessionStore>, limits: FoldLimits) -> Self {
         Self { store, folds: Folds::new(limits.cache_bytes), limits }
+    }
+
+    /// What is kept of the store at the moment.
+    pub(crate) fn readings(&self) -> [Reading; 2] {
+        let (sessions, bytes) = self.folds.size();
+        let state = |number| Value::State(u32::try_from(number).map_or(f64::MAX, f64::from));
+        [
+            Reading {
+                name: "store_open_sessions",
+                help: "Sessions of the store that are kept open and folded, each with a handle",
+                unit: None,
+                value: state(sessions),
+            },
+            Reading {
+                name: "fold_cache",
+                help: "What is kept of folded sessions",
+                unit: Some(Unit::Bytes),
+                value: Value::State(bytes_of(bytes)),
+            },
+        ]
     }
 
     /// The store itself.
@@ -124,7 +148,8 @@ impl LogSource {
         Ok(LogSession { fold: shared })
     }
 
-    async fn open(&self, id: &SessionId) -> Result<Arc<dyn SessionHandle>, LogError> {
+    /// Opens a session to read it.
+    pub(crate) async fn open(&self, id: &SessionId) -> Result<Arc<dyn SessionHandle>, LogError> {
         Ok(Arc::from(self.store.open(id, Access::Read, &Cancel::never()).await?))
     }
 
@@ -166,6 +191,15 @@ async fn read_on(entry: &Entry) -> Result<Option<(Arc<dyn SessionHandle>, Vec<Ev
     }
 }
 
+/// Some of a session's records.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordPage {
+    /// Oldest first.
+    pub(crate) records: Vec<Text>,
+    /// The cursor of older ones, when there are any.
+    pub(crate) next: Option<String>,
+}
+
 /// One session of the store.
 #[derive(Debug)]
 pub(crate) struct LogSession {
@@ -176,6 +210,16 @@ impl LogSession {
     /// What a listing says of it.
     pub(crate) async fn glimpse(&self) -> Option<Glimpse> {
         self.fold.lock().await.as_ref().map(Entry::glimpse)
+    }
+
+    /// The newest records before this event, oldest first, and where older ones start.
+    pub(crate) async fn records(&self, before: Option<Seq>, limit: usize) -> RecordPage {
+        let slot = self.fold.lock().await;
+        let Some(entry) = slot.as_ref() else { return RecordPage::default() };
+        let page = entry.fold().page(before, limit);
+        let oldest = page.rows.first().map(|(seq, _)| encode_seq(*seq));
+        let records = page.rows.into_iter().map(|(_, record)| record.text().clone()).collect();
+        RecordPage { records, next: oldest.filter(|_| page.more) }
     }
 
     async fn record(&self, id: &str) -> Result<Text, MessageError> {

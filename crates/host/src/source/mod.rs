@@ -18,7 +18,7 @@ use turnkeep_turns::{Answer, MessageError, PageRequest, SourceKind, TurnPageErro
 use crate::upstream::Room;
 
 pub(crate) use folds::{FoldLimits, Glimpse};
-pub(crate) use log::{LogError, LogSource};
+pub(crate) use log::{LogError, LogSession, LogSource, RecordPage};
 pub(crate) use opencode::OpenCodeSource;
 
 /// An answer, and what it costs to hold it.

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     blocking::off_the_workers,
+    events::EventId,
     upstream::{Reply, Trouble, Upstream},
 };
 
@@ -46,17 +47,21 @@ impl OpenCodeSource {
 
     /// The session of this id. `directory` goes along as the client named it, but for symbolic
     /// links: the server knows directories by their real paths.
+    ///
+    /// `state` names what the session's events say of it so far: a read is not shared by those who
+    /// know of different events, since it may have begun before the later ones.
     pub(crate) async fn session(
         self: Arc<Self>,
         id: String,
         directory: Option<&str>,
+        state: Option<EventId>,
     ) -> OpenCodeSession {
         let directory = match directory {
             Some(directory) => Some(real_path(directory).await),
             None => None,
         };
         let reader = Reader { source: self, id, directory };
-        OpenCodeSession { reader, last_read: Mutex::default() }
+        OpenCodeSession { reader, state, last_read: Mutex::default() }
     }
 }
 
@@ -64,6 +69,7 @@ impl OpenCodeSource {
 #[derive(Debug)]
 pub(crate) struct OpenCodeSession {
     reader: Reader,
+    state: Option<EventId>,
     /// When the last page that was read for the request had been read.
     last_read: Mutex<Moment>,
 }
@@ -79,6 +85,12 @@ struct Reader {
 impl Reader {
     /// Reads a page, and parses it.
     async fn read_page(self, request: PageRequest) -> Result<Fetched, TurnPageError> {
+        self.source.upstream.calls().page(match request.purpose {
+            Purpose::Scan => "scan",
+            Purpose::Probe => "probe",
+            Purpose::Narrow => "narrow",
+            Purpose::Identify => "identify",
+        });
         let read = match request.purpose {
             Purpose::Identify => self.history().await.map(|reply| (reply, None)),
             Purpose::Scan | Purpose::Probe | Purpose::Narrow => match self.messages(&request).await
@@ -142,7 +154,7 @@ impl OpenCodeSession {
                 .filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned())))
                 .collect();
         // Debug text is unambiguous, whatever the ids hold.
-        let key = format!("{segments:?} {query:?}");
+        let key = format!("{:?} {segments:?} {query:?}", self.state);
         let source = Arc::clone(&self.reader.source);
         let read = || async move {
             let segments: Vec<_> = segments.iter().map(String::as_str).collect();
@@ -167,7 +179,8 @@ impl Source for OpenCodeSession {
 
     async fn page(&self, request: &PageRequest) -> Result<Fetched, TurnPageError> {
         // Debug text is unambiguous, whatever the ids hold.
-        let key = format!("{:?} {:?} {request:?}", self.reader.id, self.reader.directory);
+        let reader = &self.reader;
+        let key = format!("{:?} {:?} {:?} {request:?}", self.state, reader.id, reader.directory);
         let floor = *self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
         let read = || self.reader.clone().read_page(request.clone());
         let (page, ended) = self.reader.source.pages.join(key, floor, read).await;

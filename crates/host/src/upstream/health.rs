@@ -1,5 +1,7 @@
 //! How an upstream is, for people who set one up.
 
+use std::sync::Arc;
+
 use turnkeep_log::json::{Json, JsonStr};
 
 use super::{
@@ -7,7 +9,7 @@ use super::{
     readiness::PROBE_DEADLINE,
     reply::{self, Trouble},
 };
-use crate::options::HostError;
+use crate::{metrics::Metrics, options::HostError};
 
 /// How an upstream is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +35,9 @@ pub enum UpstreamHealth {
 ///
 /// `io` when no HTTP client can be set up.
 pub async fn check_upstream(options: UpstreamOptions) -> Result<UpstreamHealth, HostError> {
-    let upstream = Upstream::new(options, MAX_PROBE_BYTES)?;
+    // Nobody asks how often this was done.
+    let calls = Arc::clone(&Metrics::default().upstream);
+    let upstream = Upstream::new(options, MAX_PROBE_BYTES, calls)?;
     let ask = Ask { url: upstream.options.url(&["global", "health"]), json: None };
     let asking = async {
         let response = match upstream.request(&ask).await {

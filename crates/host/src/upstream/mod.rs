@@ -3,15 +3,21 @@
 //! One pooled client. What comes back is either a body of JSON text or one of few kinds of
 //! [`Trouble`]; nothing that the server says in an error reaches a client or a log.
 
+mod forward;
 mod health;
 mod options;
 mod readiness;
 mod reply;
 mod room;
 mod sessions;
+mod stream;
+
+use std::sync::Arc;
 
 use reqwest::{Client, StatusCode, Url, header, redirect};
 
+use forward::Clients;
+pub(crate) use forward::{Forward, Unforwarded};
 pub use health::{UpstreamHealth, check_upstream};
 pub use options::{UpstreamAddressError, UpstreamOptions};
 use readiness::{NotReady, PROBE_DEADLINE, Probe, Readiness};
@@ -20,6 +26,9 @@ pub(crate) use room::Room;
 use room::Rooms;
 use sessions::Told;
 pub(crate) use sessions::UpstreamSession;
+pub(crate) use stream::StreamTrouble;
+
+use crate::metrics::UpstreamCalls;
 
 /// Probes say little.
 const MAX_PROBE_BYTES: usize = 64 << 10;
@@ -32,6 +41,8 @@ pub(crate) struct Upstream {
     readiness: Readiness,
     told: Told,
     rooms: Rooms,
+    calls: Arc<UpstreamCalls>,
+    forwarding: Clients,
 }
 
 /// One request, so that it can be sent again.
@@ -52,8 +63,12 @@ enum Unsent {
 
 impl Upstream {
     /// A client of the server that `options` names, which holds bodies of at most `body_bytes` in
-    /// all. Nothing is sent yet.
-    pub(crate) fn new(options: UpstreamOptions, body_bytes: usize) -> Result<Self, reqwest::Error> {
+    /// all. Nothing is sent yet. What is sent will be counted in `calls`.
+    pub(crate) fn new(
+        options: UpstreamOptions,
+        body_bytes: usize,
+        calls: Arc<UpstreamCalls>,
+    ) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())
@@ -66,7 +81,14 @@ impl Upstream {
             readiness: Readiness::default(),
             told: Told::default(),
             rooms: Rooms::new(body_bytes),
+            calls,
+            forwarding: Clients::new(),
         })
+    }
+
+    /// What is counted of it.
+    pub(crate) fn calls(&self) -> &UpstreamCalls {
+        &self.calls
     }
 
     /// Reads the resource at these path segments, of at most `max_bytes`.
@@ -97,10 +119,19 @@ impl Upstream {
     }
 
     async fn read(&self, ask: Ask, max_bytes: usize) -> Result<Reply, Trouble> {
-        let response = self.send(&ask).await?;
-        let reply = reply::read(response, max_bytes, &self.rooms).await;
-        if matches!(reply, Err(Trouble::Unavailable | Trouble::Broken)) {
-            self.readiness.lose();
+        let reply = match self.send(&ask).await {
+            Ok(response) => {
+                let reply = reply::read(response, max_bytes, &self.rooms).await;
+                if matches!(reply, Err(Trouble::Unavailable | Trouble::Broken)) {
+                    self.readiness.lose();
+                }
+                reply
+            }
+            Err(unsent) => Err(unsent),
+        };
+        match &reply {
+            Ok(reply) => self.calls.body(reply.body.len()),
+            Err(trouble) => self.calls.trouble(trouble.label()),
         }
         reply
     }
@@ -112,6 +143,7 @@ impl Upstream {
         loop {
             let ready = self.readiness.wait(|| self.probe()).await;
             ready.map_err(|NotReady| Trouble::Unavailable)?;
+            self.calls.request();
             let unsent = match self.request(ask).await {
                 Ok(response) => return Ok(response),
                 Err(unsent) => unsent,
@@ -136,10 +168,22 @@ impl Upstream {
             let _ = reply::read(response, MAX_PROBE_BYTES, &self.rooms).await;
             Probe::Answered
         };
-        tokio::time::timeout(PROBE_DEADLINE, probing).await.unwrap_or(Probe::Silent)
+        let probed = tokio::time::timeout(PROBE_DEADLINE, probing).await;
+        let probed = probed.unwrap_or(Probe::Silent);
+        self.calls.probe(match probed {
+            Probe::Answered => "answered",
+            Probe::Refused => "refused",
+            Probe::Silent => "silent",
+        });
+        probed
     }
 
     async fn request(&self, ask: &Ask) -> Result<reqwest::Response, Unsent> {
+        Self::dispatch(self.build(ask).header(header::ACCEPT, "application/json")).await
+    }
+
+    /// The request without what it accepts, which does not go twice.
+    fn build(&self, ask: &Ask) -> reqwest::RequestBuilder {
         let url = ask.url.clone();
         let mut request = match &ask.json {
             None => self.client.get(url),
@@ -149,12 +193,14 @@ impl Upstream {
                 .header(header::CONTENT_TYPE, "application/json")
                 .body(json.clone()),
         };
-        request = request
-            .header(header::ACCEPT, "application/json")
-            .header(header::ACCEPT_ENCODING, "identity");
+        request = request.header(header::ACCEPT_ENCODING, "identity");
         if let Some((username, password)) = self.options.login() {
             request = request.basic_auth(username, Some(password));
         }
+        request
+    }
+
+    async fn dispatch(request: reqwest::RequestBuilder) -> Result<reqwest::Response, Unsent> {
         let refused_or_broken = |error: reqwest::Error| {
             if error.is_connect() { Unsent::Refused } else { Unsent::Broken }
         };

@@ -71,6 +71,11 @@ impl UpstreamOptions {
         self.password.as_deref().map(|password| (self.username.as_str(), password))
     }
 
+    /// Host and port, and the path that all others are below, without a slash at its end.
+    pub(super) fn place(&self) -> (&str, &str) {
+        (self.base.authority(), self.base.path().trim_end_matches('/'))
+    }
+
     /// The URL of a resource: the base and these segments, each escaped as one segment.
     pub(super) fn url(&self, segments: &[&str]) -> Url {
         let mut url = self.base.clone();

@@ -131,7 +131,7 @@ fn text(bytes: Vec<u8>) -> Text {
 }
 
 /// The media type without its parameters, in lower case.
-fn media_type(headers: &header::HeaderMap) -> String {
+pub(super) fn media_type(headers: &header::HeaderMap) -> String {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let bare = value.unwrap_or_default().split(';').next().unwrap_or_default();
     bare.trim().to_ascii_lowercase()

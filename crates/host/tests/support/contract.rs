@@ -7,6 +7,8 @@ use reqwest::{Url, header::HeaderMap};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
+use super::described;
+
 /// What was asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
@@ -32,6 +34,7 @@ impl Told<'_> {
 /// Checks an answer as the clients of its route do.
 #[track_caller]
 pub fn check(asked: Asked<'_>, told: Told<'_>) {
+    described::check(asked, told);
     let target = Target::of(asked.target);
     let is_empty = asked.method == "HEAD" || matches!(told.status, 204 | 304);
     if is_empty {
@@ -42,10 +45,18 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
         );
         return;
     }
+    if target.segments().as_slice() == ["api", "session.export"] && told.status == 200 {
+        return check_archive(told);
+    }
     let is_json = told.header("content-type").is_some_and(|media| media.contains("json"));
     if !is_json {
         assert!(!target.is_api(), "everything under /api answers with JSON");
         return;
+    }
+    if let ["api", "session", _, "message"] = target.segments().as_slice()
+        && let Ok(Value::Array(records)) = serde_json::from_slice(told.body)
+    {
+        return target.check_official_list(&records, told);
     }
     assert_eq!(told.header("content-type"), Some("application/json; charset=utf-8"));
     let body = std::str::from_utf8(told.body).expect("JSON is UTF-8");
@@ -63,11 +74,18 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
         }
         ["api", "openchamber", "sessions", _, "changes"] => target.check_changes(object),
         ["api", "session", _, "message", _] => target.check_message(object),
+        ["api", "openchamber", "transcript-cache", name] => {
+            target.check_transcript_cache(name, asked.method, object);
+        }
         ["api", "turnkeep", "sessions"] => check_list(object),
         ["api", "turnkeep", "sessions", _] => check_session(object),
         ["auth", name] => return check_auth(name, object),
+        ["openapi.json"] => {}
         ["health"] => return assert_eq!(body, r#"{"status":"ok"}"#),
         _ => panic!("no client knows what {} answers with", asked.target),
+    }
+    if asked.method != "GET" {
+        return assert_eq!(told.header("etag"), None, "what was done is not held");
     }
     let tag = told.header("etag").expect("what can be held has a tag");
     let length = format!("W/\"{:x}-", body.len());
@@ -190,6 +208,22 @@ impl Target {
         assert_eq!(page["responseBytes"], bytes, "responseBytes are those of the records");
     }
 
+    /// The official list is as its source has it, reasoning aside. Where it goes on is told twice.
+    fn check_official_list(&self, records: &[Value], told: Told<'_>) {
+        for record in records {
+            self.check_reasoning(parts_of(record));
+        }
+        let (next, link) = (told.header("x-next-cursor"), told.header("link"));
+        assert_eq!(next.is_some(), link.is_some(), "both or none");
+        if let (Some(next), Some(link)) = (next, link) {
+            assert!(
+                link.starts_with("</api/session/") && link.contains("; rel=\"next\""),
+                "{link}"
+            );
+            assert!(!next.is_empty() && !records.is_empty(), "a cursor leads on");
+        }
+    }
+
     fn check_message(&self, message: &Map<String, Value>) {
         let info = message.get("info").and_then(Value::as_object).unwrap_or(message);
         check_summary(info);
@@ -221,6 +255,97 @@ impl Target {
         }
     }
 
+    fn check_transcript_cache(&self, name: &str, method: &str, json: &Map<String, Value>) {
+        let natural = |value: &Value| value.as_u64().expect("a natural number");
+        match (method, name) {
+            ("GET", "session") => {
+                has_keys(json, &["available", "scope", "records", "byteSize"]);
+                check_scope(&json["scope"]);
+                let records = json["records"].as_array().expect("records are an array");
+                for record in records {
+                    self.check_cached(record);
+                    assert_eq!(record["scope"], json["scope"], "records of the scope asked for");
+                }
+                let bytes: u64 = records.iter().map(|record| natural(&record["byteSize"])).sum();
+                assert_eq!(natural(&json["byteSize"]), bytes);
+                let keys = records.iter().map(|record| {
+                    let key = &record["sortKey"];
+                    (key["created"].as_f64().unwrap(), key["messageID"].as_str().unwrap())
+                });
+                assert!(keys.is_sorted_by(|one, other| one < other), "records are in order");
+            }
+            ("GET", "message") => {
+                has_keys(json, &["available", "record"]);
+                self.check_cached(&json["record"]);
+                let asked_for = self.parameter("messageID");
+                assert_eq!(json["record"]["messageID"].as_str(), asked_for.as_deref());
+            }
+            ("PUT", "message") => match (json["status"].as_str(), json.get("reason")) {
+                (Some("written"), None) => {
+                    has_keys(json, &["status", "record"]);
+                    self.check_cached(&json["record"]);
+                }
+                (Some("skipped"), Some(reason)) if reason == "not-settled" => {
+                    has_keys(json, &["status", "reason"]);
+                }
+                (Some("skipped"), Some(reason)) => {
+                    has_keys(json, &["status", "reason", "record"]);
+                    assert!(reason == "slim-downgrade" || reason == "unchanged", "{reason}");
+                    self.check_cached(&json["record"]);
+                }
+                other => panic!("no outcome of a write: {other:?}"),
+            },
+            ("POST", "evict") => {
+                has_keys(json, &["evicted", "freedBytes", "remainingBytes"]);
+                json.values().for_each(|number| {
+                    natural(number);
+                });
+            }
+            other => panic!("no client asks the transcript cache for {other:?}"),
+        }
+        assert!(method != "GET" || json["available"] == true, "what answers is available");
+    }
+
+    fn check_cached(&self, record: &Value) {
+        let record = record.as_object().expect("a record is an object");
+        has_keys(
+            record,
+            &[
+                "scope",
+                "messageID",
+                "info",
+                "parts",
+                "partCompleteness",
+                "completeness",
+                "contentHash",
+                "byteSize",
+                "lastAccessedAt",
+                "sortKey",
+            ],
+        );
+        check_scope(&record["scope"]);
+        assert!(record["info"].is_object(), "info is an object");
+        assert_eq!(record["info"]["id"], record["messageID"]);
+        let parts = record["parts"].as_array().expect("parts are an array");
+        self.check_reasoning(parts);
+        let word = |part: &Value| if part["slim"] == true { "slim" } else { "full" };
+        let words: Vec<_> = parts.iter().map(word).collect();
+        assert_eq!(record["partCompleteness"], Value::from(words.clone()), "a word for each part");
+        let completeness = record["completeness"].as_str().expect("a word");
+        assert!(["slim", "full"].contains(&completeness), "{completeness}");
+        assert!(
+            completeness == "slim" || !words.contains(&"slim"),
+            "slim parts make a slim record"
+        );
+        let hash = record["contentHash"].as_str().expect("a hash is a string");
+        assert!(hash.len() == 64 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()), "{hash}");
+        assert!(record["byteSize"].is_u64() && record["lastAccessedAt"].is_u64(), "{record:?}");
+        let key = record["sortKey"].as_object().expect("a sort key is an object");
+        has_keys(key, &["created", "messageID"]);
+        assert!(key["created"].is_number(), "{key:?}");
+        assert_eq!(key["messageID"], record["messageID"]);
+    }
+
     fn check_records<'a>(&self, records: &'a Value) -> &'a [Value] {
         let records = records.as_array().expect("records are an array");
         let mut ids: Vec<&str> = Vec::new();
@@ -247,6 +372,15 @@ impl Target {
     }
 }
 
+fn check_scope(scope: &Value) {
+    let scope = scope.as_object().expect("a scope is an object");
+    has_keys(scope, &["transport", "generation", "directory", "sessionID"]);
+    assert!(scope["generation"].is_i64(), "a generation is an integer");
+    for key in ["transport", "directory", "sessionID"] {
+        assert!(scope[key].as_str().is_some_and(|it| !it.is_empty()), "{key}");
+    }
+}
+
 fn parts_of(record: &Value) -> &[Value] {
     record.get("parts").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -267,6 +401,10 @@ fn check_error(error: &Map<String, Value>) {
     for (key, value) in error {
         if key == "locked" {
             assert_eq!((text, value), ("authentication required", &Value::Bool(true)));
+            continue;
+        }
+        if key == "restarting" {
+            assert_eq!(value, true, "it is said only when it is so");
             continue;
         }
         assert!(["error", "code", "session"].contains(&key.as_str()), "{key} in an error");
@@ -322,6 +460,18 @@ fn check_slim(record: &Value) {
             assert!(state.get(*key).is_none(), "{key} in a slim {}", part["type"]);
         }
     }
+}
+
+/// An archive is saved as it comes, under the name that comes with it.
+fn check_archive(told: Told<'_>) {
+    assert_eq!(told.header("content-type"), Some("application/zip"));
+    assert_eq!(told.header("content-encoding"), None, "an archive is compressed already");
+    let name = told.header("content-disposition").expect("an archive has a name");
+    let name = name.strip_prefix("attachment; filename=\"dsh-session-");
+    let name = name.and_then(|name| name.strip_suffix(".zip\"")).expect("of the usual form");
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    assert!(!name.is_empty() && name.bytes().all(plain), "{name}");
+    assert!(told.body.starts_with(b"PK\x03\x04"), "an archive begins with an entry");
 }
 
 fn check_list(list: &Map<String, Value>) {

@@ -48,6 +48,8 @@ pub struct Answer {
     /// How many bytes the body has as it was sent.
     pub sent_bytes: usize,
     pub body: String,
+    /// The body as it is, for what is no text.
+    pub bytes: Vec<u8>,
 }
 
 impl RunningHost {
@@ -185,6 +187,16 @@ impl Asking {
         Self { request: self.request.header(name, value), ..self }
     }
 
+    /// Sends this with it, as JSON.
+    pub fn json(self, body: impl Into<reqwest::Body>) -> Self {
+        Self { request: self.request.body(body), ..self }.header("content-type", "application/json")
+    }
+
+    /// Sends this with it, whatever it is.
+    pub fn body(self, body: impl Into<reqwest::Body>) -> Self {
+        Self { request: self.request.body(body), ..self }
+    }
+
     pub fn timeout(self, within: Duration) -> Self {
         Self { request: self.request.timeout(within), ..self }
     }
@@ -208,7 +220,7 @@ impl Asking {
         let asked = Asked { method: &self.method, target: &self.target };
         check(asked, Told { status, headers: &headers, body: &decoded });
         let body = String::from_utf8_lossy(&decoded).into_owned();
-        Ok(Answer { status, headers, sent_bytes: sent.len(), body })
+        Ok(Answer { status, headers, sent_bytes: sent.len(), body, bytes: decoded })
     }
 }
 

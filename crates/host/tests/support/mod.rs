@@ -4,8 +4,10 @@
 
 pub mod both;
 pub mod contract;
+pub mod described;
 pub mod door;
 pub mod host;
 pub mod logs;
+pub mod raw_upstream;
 pub mod store;
 pub mod upstream;

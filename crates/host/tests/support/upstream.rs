@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::mpsc,
     task::JoinHandle,
 };
 use turnkeep_host::UpstreamOptions;
@@ -46,6 +47,8 @@ pub enum Act {
     Stall,
     /// Close without a word.
     Close,
+    /// Begin an event stream, which goes on as [`EventStreams`] is told.
+    Stream,
 }
 
 type Script = Arc<dyn Fn(&Request) -> Option<Act> + Send + Sync>;
@@ -54,9 +57,109 @@ type Script = Arc<dyn Fn(&Request) -> Option<Act> + Send + Sync>;
 #[derive(Debug)]
 pub struct ScriptedUpstream {
     pub address: SocketAddr,
+    /// The event streams that were asked for; there are none until it is told so.
+    pub events: Arc<EventStreams>,
     requests: Arc<Mutex<Vec<Request>>>,
     hangups: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
+}
+
+/// The event streams of a scripted upstream. A host asks for one by itself, so its requests are
+/// listed here and not among those that a test causes.
+#[derive(Debug)]
+pub struct EventStreams {
+    act: Mutex<Act>,
+    requests: Mutex<Vec<Request>>,
+    open: Mutex<Vec<mpsc::UnboundedSender<Option<Vec<u8>>>>>,
+}
+
+impl Default for EventStreams {
+    fn default() -> Self {
+        let (act, requests, open) =
+            (Mutex::new(answer(404, &[], "{}")), Mutex::default(), Mutex::default());
+        Self { act, requests, open }
+    }
+}
+
+impl EventStreams {
+    /// What the next requests for a stream are answered with.
+    pub fn answer_with(&self, act: Act) {
+        *self.act.lock().unwrap() = act;
+    }
+
+    /// Every request for a stream that came.
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    /// Waits until this many were asked for.
+    pub async fn wait_for_requests(&self, count: usize) {
+        wait_until("event streams are asked for", || self.requests().len() >= count).await;
+    }
+
+    /// How many streams someone reads now.
+    pub fn open(&self) -> usize {
+        let mut open = self.open.lock().unwrap();
+        open.retain(|stream| !stream.is_closed());
+        open.len()
+    }
+
+    /// Waits until this many are.
+    pub async fn wait_for_open(&self, count: usize) {
+        wait_until("event streams are open", || self.open() == count).await;
+    }
+
+    /// Sends these bytes over every stream, in one chunk.
+    pub fn send_bytes(&self, bytes: impl AsRef<[u8]>) {
+        let open = self.open.lock().unwrap();
+        for stream in &*open {
+            let _ = stream.send(Some(bytes.as_ref().to_vec()));
+        }
+    }
+
+    /// Sends an event in the wrapper of the stream of all directories.
+    pub fn send(&self, directory: &str, payload: &Value) {
+        let wrapped = json!({ "directory": directory, "project": "p", "payload": payload });
+        self.send_bytes(format!("data: {wrapped}\n\n"));
+    }
+
+    /// Cuts every stream.
+    pub fn cut(&self) {
+        let open = std::mem::take(&mut *self.open.lock().unwrap());
+        for stream in open {
+            let _ = stream.send(None);
+        }
+    }
+
+    /// Serves one stream until it is cut, or the other side leaves.
+    async fn serve(&self, stream: &mut TcpStream) {
+        let (sender, mut bits) = mpsc::unbounded_channel();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+                    transfer-encoding: chunked\r\n\r\n";
+        let connected =
+            json!({ "payload": { "id": "evt_0", "type": "server.connected", "properties": {} } });
+        let first = format!("data: {connected}\n\n");
+        let sent = stream.write_all(&[head.as_bytes(), &chunk(first.as_bytes())].concat()).await;
+        if sent.is_err() {
+            return;
+        }
+        self.open.lock().unwrap().push(sender);
+        loop {
+            let bit = tokio::select! {
+                bit = bits.recv() => bit.flatten(),
+                () = hangup(stream) => None,
+            };
+            let Some(bytes) = bit else { return };
+            if stream.write_all(&chunk(&bytes)).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// A chunk of a body, as it goes over the wire.
+fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
 impl ScriptedUpstream {
@@ -79,14 +182,17 @@ impl ScriptedUpstream {
         let seen = Arc::clone(&requests);
         let hangups = Arc::new(AtomicUsize::new(0));
         let hung_up = Arc::clone(&hangups);
+        let events = Arc::new(EventStreams::default());
+        let streams = Arc::clone(&events);
         let accepting = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let (script, seen) = (Arc::clone(&script), Arc::clone(&seen));
-                connections.spawn(serve(stream, script, seen, Arc::clone(&hung_up)));
+                let (streams, hung_up) = (Arc::clone(&streams), Arc::clone(&hung_up));
+                connections.spawn(serve(stream, script, seen, streams, hung_up));
             }
         });
-        Self { address, requests, hangups, accepting }
+        Self { address, events, requests, hangups, accepting }
     }
 
     pub fn options(&self) -> UpstreamOptions {
@@ -146,15 +252,22 @@ async fn serve(
     mut stream: TcpStream,
     script: Script,
     seen: Arc<Mutex<Vec<Request>>>,
+    streams: Arc<EventStreams>,
     hangups: Arc<AtomicUsize>,
 ) {
     while let Some(request) = read(&mut stream).await {
-        seen.lock().unwrap().push(request.clone());
-        let act = script(&request).unwrap_or_else(|| match request.path.as_str() {
-            "/global/health" => answer(200, &[], r#"{"healthy":true,"version":"1.18.34"}"#),
-            _ => answer(404, &[], "{}"),
-        });
+        let act = if request.path == "/global/event" {
+            streams.requests.lock().unwrap().push(request);
+            streams.act.lock().unwrap().clone()
+        } else {
+            seen.lock().unwrap().push(request.clone());
+            script(&request).unwrap_or_else(|| match request.path.as_str() {
+                "/global/health" => answer(200, &[], r#"{"healthy":true,"version":"1.18.34"}"#),
+                _ => answer(404, &[], "{}"),
+            })
+        };
         match act {
+            Act::Stream => return streams.serve(&mut stream).await,
             Act::Send(bytes) => {
                 if stream.write_all(&bytes).await.is_err() {
                     return;

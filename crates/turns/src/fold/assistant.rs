@@ -160,15 +160,19 @@ impl Assistant {
         new
     }
 
-    /// Its step is over.
-    pub(super) fn complete(&mut self, at: i64) {
+    /// Its step is over. Says whether that was news.
+    pub(super) fn complete(&mut self, at: i64) -> bool {
+        let was_open = self.completed.is_none();
         self.completed.get_or_insert(at);
+        was_open
     }
 
-    /// Its turn is over, or another request has taken its place.
-    pub(super) fn close(&mut self, at: i64) {
-        self.complete(at);
+    /// Its turn is over, or another request has taken its place. Says whether that changes anything
+    /// about it: it does where a call is left without an answer.
+    pub(super) fn close(&mut self, at: i64) -> bool {
+        let was_open = self.closed.is_none();
         self.closed.get_or_insert(at);
+        self.complete(at) || (was_open && self.tools.iter().any(|tool| tool.result.is_none()))
     }
 
     /// Its turn came to an end with it, for this reason.

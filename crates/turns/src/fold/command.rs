@@ -66,12 +66,11 @@ impl Fold {
     pub(super) fn command_done(&mut self, event: &Event) {
         let data = event.data();
         let Some((_, key)) = named(data, "commandId") else { return };
-        let Some(record) = self.commands.remove(&key).and_then(|at| self.records.get_mut(at))
-        else {
-            return;
-        };
+        let Some(at) = self.commands.remove(&key) else { return };
+        let Some(record) = self.records.get_mut(at) else { return };
         if let Body::Command(command) = &mut record.body {
             command.done = string(data, "text").map(|text| cut(event, text.raw()));
         }
+        self.touch(at);
     }
 }

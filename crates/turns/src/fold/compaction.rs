@@ -142,6 +142,7 @@ impl Fold {
             if let Some(Record { body: Body::Summary(summary), .. }) = self.records.get_mut(at) {
                 summary.completed.get_or_insert(event.time());
             }
+            self.touch(at);
         }
     }
 }

@@ -47,6 +47,7 @@
 mod assistant;
 mod attempt;
 mod calls;
+mod changes;
 mod command;
 mod compaction;
 mod failure;
@@ -63,6 +64,7 @@ use std::collections::HashMap;
 
 use turnkeep_log::{Event, Seq, SessionId, Text, json::JsonText};
 
+pub use self::changes::{Change, LiveFold};
 use self::{
     assistant::Route,
     calls::{Calls, Shown},
@@ -101,6 +103,8 @@ pub struct Fold {
     /// In the order of their first events.
     records: Vec<Record>,
     shown: usize,
+    /// Which records may have changed since somebody asked what has, each once.
+    touched: Vec<usize>,
     /// Records by id.
     ids: HashMap<String, usize>,
     turn: Option<Turn>,
@@ -137,6 +141,7 @@ impl Fold {
             next: Seq(0),
             records: Vec::new(),
             shown: 0,
+            touched: Vec::new(),
             ids: HashMap::new(),
             turn: None,
             attempt: None,
@@ -226,6 +231,12 @@ impl Fold {
         self.last_prompt_at
     }
 
+    /// Whether a turn has started that has not ended.
+    #[must_use]
+    pub fn in_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
     /// Whether no turn has started yet.
     #[must_use]
     pub fn blank(&self) -> bool {
@@ -273,15 +284,26 @@ impl Fold {
         }
         let at = self.records.len();
         self.ids.insert(key, at);
-        self.records.push(Record { seq: event.seq(), id, created: event.time(), shown, body });
+        let (seq, created) = (event.seq(), event.time());
+        self.records.push(Record { seq, id, created, shown, touched: false, body });
         self.shown += usize::from(shown);
+        self.touch(at);
         at
+    }
+
+    /// Notes that a record may have changed.
+    fn touch(&mut self, at: usize) {
+        if let Some(record) = self.records.get_mut(at).filter(|record| !record.touched) {
+            record.touched = true;
+            self.touched.push(at);
+        }
     }
 
     fn show(&mut self, at: usize) {
         if let Some(record) = self.records.get_mut(at).filter(|record| !record.shown) {
             record.shown = true;
             self.shown += 1;
+            self.touch(at);
         }
     }
 
@@ -289,6 +311,7 @@ impl Fold {
         if let Some(record) = self.records.get_mut(at).filter(|record| record.shown) {
             record.shown = false;
             self.shown -= 1;
+            self.touch(at);
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Record {
     pub(super) created: i64,
     /// Whether it is in the transcript.
     pub(super) shown: bool,
+    /// Whether it may have changed since somebody asked what has.
+    pub(super) touched: bool,
     pub(super) body: Body,
 }
 

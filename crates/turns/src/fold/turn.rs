@@ -18,7 +18,7 @@ use super::{
 /// A turn that has not ended. The numbers are places in the list of records.
 pub(super) struct Turn {
     /// Where its records begin.
-    first: usize,
+    pub(super) first: usize,
     /// Where those begin that no step's end has completed.
     step: usize,
     /// The inside of the literal that spells the id of the message its answers answer.
@@ -63,11 +63,7 @@ impl Fold {
         let next = self.records.len();
         let Some(turn) = &mut self.turn else { return };
         let first = std::mem::replace(&mut turn.step, next);
-        for record in self.records.get_mut(first..).unwrap_or_default() {
-            if let Body::Assistant(answer) = &mut record.body {
-                answer.complete(event.time());
-            }
-        }
+        self.each_answer(first, |answer| answer.complete(event.time()));
     }
 
     /// Ends the turn. What it ended with is said by its last answer.
@@ -106,9 +102,17 @@ impl Fold {
     }
 
     fn close(&mut self, first: usize, at: i64) {
-        for record in self.records.get_mut(first..).unwrap_or_default() {
-            if let Body::Assistant(answer) = &mut record.body {
-                answer.close(at);
+        self.each_answer(first, |answer| answer.close(at));
+    }
+
+    /// Does something to every answer from this place on that says whether it changed the answer.
+    fn each_answer(&mut self, first: usize, mut change: impl FnMut(&mut Assistant) -> bool) {
+        for at in first..self.records.len() {
+            let Some(record) = self.records.get_mut(at) else { return };
+            if let Body::Assistant(answer) = &mut record.body
+                && change(answer)
+            {
+                self.touch(at);
             }
         }
     }
@@ -150,6 +154,7 @@ impl Fold {
         if self.turn.is_none() {
             answer.complete(event.time());
         }
+        self.touch(at);
         self.ask(at, place, new);
         self.show(at);
     }
@@ -254,7 +259,9 @@ impl Fold {
         }
     }
 
+    /// The answer at this place, which the caller is about to change.
     fn assistant(&mut self, at: usize) -> Option<&mut Assistant> {
+        self.touch(at);
         match &mut self.records.get_mut(at)?.body {
             Body::Assistant(answer) => Some(answer),
             _ => None,

@@ -3,6 +3,7 @@
 use super::budgets::Budgets;
 use crate::{
     cursor::Position,
+    events::LiveText,
     page::SourceRow,
     projection::Projection,
     reader::{End, Sink, Spot},
@@ -74,6 +75,8 @@ pub(super) struct Gap {
     anchor: String,
     budgets: Budgets,
     projection: Projection,
+    /// What is put over the rows before they are projected.
+    pub(super) live: LiveText,
     /// What the pages before this one went through.
     earlier: Tally,
     /// Whether the anchor had been seen by then. All rows down to it have been counted then.
@@ -103,6 +106,7 @@ impl Gap {
             anchor,
             budgets,
             projection,
+            live: LiveText::default(),
             earlier,
             promised,
             read: Tally::default(),
@@ -166,7 +170,7 @@ impl Gap {
             return false;
         }
         let mut record = String::new();
-        self.projection.write(row.json.json(), &mut record);
+        self.live.project(&row.id, row.json.json(), self.projection, &mut record);
         let bytes = self.bytes + record.len();
         if bytes > self.budgets.page_bytes && !self.records.is_empty() {
             return false;

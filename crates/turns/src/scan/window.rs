@@ -3,6 +3,7 @@
 use crate::{
     cursor::Token,
     error::TurnPageError,
+    events::LiveText,
     page::SourceRow,
     projection::Projection,
     reader::{Sink, Spot},
@@ -15,6 +16,8 @@ use crate::{
 pub(super) struct Window {
     turns: usize,
     projection: Projection,
+    /// What is put over the rows before they are projected.
+    pub(super) live: LiveText,
     /// New to old.
     records: Vec<String>,
     /// How many of the records start a turn.
@@ -31,6 +34,7 @@ impl Window {
         Self {
             turns,
             projection,
+            live: LiveText::default(),
             records: Vec::new(),
             started: 0,
             up_to_start: 0,
@@ -67,7 +71,7 @@ impl Sink for Window {
             return;
         }
         let mut record = String::new();
-        self.projection.write(row.json.json(), &mut record);
+        self.live.project(&row.id, row.json.json(), self.projection, &mut record);
         self.records.push(record);
         if row.starts_turn {
             self.started += 1;

@@ -22,7 +22,7 @@ mod tool;
 use turnkeep_log::json::{Json, Kind, Walk};
 
 use self::{file::FileFields, metadata::ChildSession, tool::State};
-use crate::object::ObjectWriter;
+use crate::{events::OpenParts, object::ObjectWriter};
 
 /// The parts that have a slim form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +113,12 @@ impl<'a> Part<'a> {
         [("file", PartKind::File), ("tool", PartKind::Tool), ("reasoning", PartKind::Reasoning)]
             .into_iter()
             .find_map(|(name, slim)| (kind == name).then_some(slim))
+    }
+
+    /// Whether it is one of the parts that are being written.
+    pub(crate) fn is_in(&self, open: &OpenParts) -> bool {
+        let id = self.id.and_then(Json::as_str);
+        id.is_some_and(|id| open.contains_key(&*id.decode_lossy()))
     }
 
     /// Appends the slim form, taking the part as one of `kind`.

@@ -120,7 +120,7 @@ fn walk(value: &Value, path: &str, paths: &mut Vec<String>) {
 }
 
 /// Payloads of every event the fold looks at, right or wrong, about few enough things to meet.
-fn data() -> impl Strategy<Value = (&'static str, Value)> {
+pub(in crate::fold) fn data() -> impl Strategy<Value = (&'static str, Value)> {
     let id = select(vec!["a", "b", "a:3", "asst:2"]);
     let step = 1..3_u64;
     (0..26_u32, id, step, 0..3_u64, any::<bool>()).prop_map(|(kind, id, step, index, flag)| {

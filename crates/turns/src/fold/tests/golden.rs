@@ -6,7 +6,7 @@ use turnkeep_log::{Event, RecordScan, Seq, SessionHeader, SessionId, Text};
 use super::{Fold, all, check, fold, id_of, is_boundary};
 
 /// The logs, with how many prompts a person reading them counts.
-const LOGS: [(&str, usize); 10] = [
+pub(in crate::fold) const LOGS: [(&str, usize); 10] = [
     // One prompt; the compaction in the middle of its turn is none.
     ("compaction-recovery", 1),
     ("error-finish", 1),
@@ -26,7 +26,7 @@ const LOGS: [(&str, usize); 10] = [
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures");
 
 /// The session and the events of a log, packed rows unpacked.
-fn read(name: &str) -> (SessionId, Vec<Event>) {
+pub(in crate::fold) fn read(name: &str) -> (SessionId, Vec<Event>) {
     let log = std::fs::read_to_string(format!("{FIXTURES}/dsh/golden/{name}/session.jsonl"));
     let log = log.unwrap();
     let (first, rest) = log.split_once('\n').unwrap();

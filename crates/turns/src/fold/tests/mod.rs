@@ -1,8 +1,8 @@
 mod answers;
-mod chaos;
+pub(super) mod chaos;
 mod compactions;
 mod ends;
-mod golden;
+pub(super) mod golden;
 mod pages;
 mod tools;
 mod users;
@@ -14,12 +14,12 @@ use super::Fold;
 
 /// A log under construction. The event at seq n happened at 1000 + n.
 #[derive(Default)]
-struct Log {
-    events: Vec<Event>,
+pub(super) struct Log {
+    pub(super) events: Vec<Event>,
 }
 
 impl Log {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::default()
     }
 
@@ -33,7 +33,7 @@ impl Log {
         self
     }
 
-    fn add(self, kind: &str, data: &Value) -> Self {
+    pub(super) fn add(self, kind: &str, data: &Value) -> Self {
         self.raw(kind, &data.to_string())
     }
 
@@ -52,7 +52,7 @@ impl Log {
         self.events.push(Event::parse(&Text::from(text)).unwrap());
     }
 
-    fn turn(self) -> Self {
+    pub(super) fn turn(self) -> Self {
         self.raw("turn/start", r#"{"turn":1}"#)
     }
 
@@ -68,7 +68,7 @@ impl Log {
         self.add("turn/end", &json!({"turn": 1, "reason": reason}))
     }
 
-    fn prompt(self, id: &str, text: &str) -> Self {
+    pub(super) fn prompt(self, id: &str, text: &str) -> Self {
         self.message(id, "user", &json!([{"type": "text", "text": text}]))
     }
 
@@ -92,15 +92,15 @@ impl Log {
         self.add("assistant/chunk", &json!({"turn": 1, "step": step, "chunk": chunk}))
     }
 
-    fn block(self, index: u64, kind: &str) -> Self {
+    pub(super) fn block(self, index: u64, kind: &str) -> Self {
         self.chunk(&json!({"type": "block-start", "index": index, "blockType": kind}))
     }
 
-    fn text(self, index: u64, text: &str) -> Self {
+    pub(super) fn text(self, index: u64, text: &str) -> Self {
         self.chunk(&json!({"type": "text-delta", "index": index, "text": text}))
     }
 
-    fn end_block(self, index: u64, block: &Value) -> Self {
+    pub(super) fn end_block(self, index: u64, block: &Value) -> Self {
         self.chunk(&json!({"type": "block-end", "index": index, "block": block}))
     }
 
@@ -114,7 +114,7 @@ impl Log {
     }
 
     /// An `assistant/message` of step 1.
-    fn answer(self, content: &Value) -> Self {
+    pub(super) fn answer(self, content: &Value) -> Self {
         self.answer_in(1, content)
     }
 
@@ -164,15 +164,15 @@ fn result(step: u64, id: &str, content: &Value) -> Value {
     json!({"turn": 1, "step": step, "message": message})
 }
 
-fn text(text: &str) -> Value {
+pub(super) fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn call(id: &str, arguments: &str) -> Value {
+pub(super) fn call(id: &str, arguments: &str) -> Value {
     json!({"type": "tool-call", "id": id, "name": "bash", "arguments": arguments})
 }
 
-fn fold(session: &SessionId, events: &[Event]) -> Fold {
+pub(super) fn fold(session: &SessionId, events: &[Event]) -> Fold {
     let mut fold = Fold::new(session);
     for event in events {
         fold.push(event);
@@ -180,7 +180,7 @@ fn fold(session: &SessionId, events: &[Event]) -> Fold {
     fold
 }
 
-fn all(fold: &Fold) -> Vec<Value> {
+pub(super) fn all(fold: &Fold) -> Vec<Value> {
     let page = fold.page(None, usize::MAX);
     assert!(!page.more);
     assert_eq!(page.rows.len(), fold.len());
@@ -188,11 +188,11 @@ fn all(fold: &Fold) -> Vec<Value> {
 }
 
 /// `serde_json` refuses a lone surrogate. It is read as what stands for one in an id.
-fn value(text: &str) -> Value {
+pub(super) fn value(text: &str) -> Value {
     serde_json::from_str(&text.replace(r"\ud800", r"\ufffd")).unwrap()
 }
 
-fn id_of(record: &Value) -> &str {
+pub(super) fn id_of(record: &Value) -> &str {
     record["info"]["id"].as_str().unwrap()
 }
 
