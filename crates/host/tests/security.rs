@@ -664,6 +664,35 @@ async fn no_log_line_repeats_what_is_secret_or_said() {
     }
 }
 
+#[tokio::test]
+async fn streams_end_when_their_token_is_revoked() {
+    let door = Door::with(|options| options.limits.recheck = Duration::from_millis(50)).await;
+    for (path, lines, expected) in [
+        ("/api/turnkeep/sessions/s/events/stream", "Connection: close\r\n", "HTTP/1.1 200"),
+        ("/api/global/event", "Connection: close\r\n", "HTTP/1.1 200"),
+        (
+            "/api/global/event/ws",
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+            "HTTP/1.1 101",
+        ),
+    ] {
+        let token = door.token("stream", Scope::Read);
+        let mut stream = TcpStream::connect(door.address()).await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{token}{lines}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut bytes = [0; 12];
+        timeout(Duration::from_secs(5), stream.read_exact(&mut bytes)).await.unwrap().unwrap();
+        assert_eq!(String::from_utf8_lossy(&bytes), expected, "{path}");
+        assert!(
+            timeout(Duration::from_millis(300), until_closed(&mut stream)).await.is_err(),
+            "{path}"
+        );
+        door.tokens.revoke("stream").unwrap();
+        assert!(until_closed(&mut stream).await < Duration::from_secs(5), "{path}");
+    }
+}
+
 /// The names of all test functions below a folder.
 fn tests_below(folder: &Path, names: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
