@@ -14,6 +14,7 @@ use futures_util::{Stream, StreamExt as _};
 use serde_json::{Value, json};
 use support::{
     host::RunningHost,
+    logs::SAID,
     store::{TestStore, WatchedStore, golden, header, made, prompt, turns},
     upstream::wait_until,
 };
@@ -333,7 +334,7 @@ async fn a_deleted_session_is_told_of() {
     let info = |(_, event): (_, &Value)| event["payload"]["properties"]["info"].clone();
     let infos: Vec<_> = channel.of(&id).map(info).filter(|info| info["slug"].is_string()).collect();
     assert_eq!((&infos[0]["id"], &infos[0]["directory"]), (&json!(id), &json!("/work/demo")));
-    let titled = infos.iter().any(|info| info["title"] == "question 1");
+    let titled = infos.iter().any(|info| info["title"] == format!("question 1 {SAID}"));
     assert!(titled, "{infos:?}");
 }
 
