@@ -247,7 +247,7 @@ fn thinking_and_saying() -> (String, Vec<String>) {
     let mut ends = ["\n", "\r\n", "\r"].iter().cycle();
     let mut tell = |payload: &str| {
         let end = ends.next().unwrap();
-        stream.push_str(&format!("event: message{end}data: {payload}{end}{end}"));
+        stream += &["event: message", end, "data: ", payload, end, end].concat();
     };
     for (id, kind) in [("r", "reasoning"), ("t", "text")] {
         // As nobody would spell it anew.
