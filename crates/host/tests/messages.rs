@@ -108,7 +108,7 @@ async fn what_is_missing_is_told_apart() {
     let longest = "%C3%A9".repeat(512);
     assert_eq!(host.get(&format!("/api/session/{id}/message/{longest}")).await.status, 404);
     let other = host.request("DELETE", &format!("/api/session/{id}/message/prompt-1"));
-    assert_eq!(other.send().await.unwrap().status, 404, "another method is another resource");
+    assert_eq!(other.send().await.unwrap().status, 409, "a stored session is only read here");
 }
 
 #[tokio::test]
