@@ -66,7 +66,8 @@ pub fn check(asked: Asked<'_>, told: Told<'_>) {
     let is_handed_on = target.is_api()
         && !["GET", "OPTIONS"].contains(&asked.method)
         && !target.segments().contains(&"transcript-cache");
-    if is_handed_on && told.status < 400 {
+    let is_ours = told.header("content-type") == Some("application/json; charset=utf-8");
+    if is_handed_on && (told.status < 400 || !is_ours) {
         return;
     }
     let is_json = told.header("content-type").is_some_and(|media| media.contains("json"));
