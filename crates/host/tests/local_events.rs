@@ -184,7 +184,7 @@ async fn left_alone(host: &RunningHost, session: &str) {
 fn streaming(turn: usize, words: usize) -> Vec<(&'static str, Value)> {
     let place =
         |chunk: Value| ("assistant/chunk", json!({ "turn": turn, "step": 1, "chunk": chunk }));
-    let text = (0..words).map(|at| format!("word{at} ")).collect::<Vec<_>>().concat();
+    let text = (0..words).fold(String::new(), |text, at| text + "word" + &at.to_string() + " ");
     let block = json!({ "type": "text", "text": text });
     let mut events = vec![
         ("turn/start", json!({ "turn": turn })),
