@@ -41,6 +41,10 @@ sim seed="":
 bench name="append" *args:
     cargo bench --package turnkeep-store --bench {{ name }} -- {{ args }}
 
+# How many clients of the event channels one host carries, and how fast
+bench-events *args:
+    cargo bench --package turnkeep-host --bench fanout -- {{ args }}
+
 # Kill processes that write, for so many seconds, and count what is lost
 storm seconds="30":
     TURNKEEP_STORM_SECONDS={{ seconds }} cargo test --package turnkeep-store --test storm -- --nocapture

@@ -292,7 +292,10 @@ fn the_peer_reads_the_root_after_every_command() {
         let mut host = bench.spawn(&["serve", "--listen", "127.0.0.1:0"]);
         let mut line = String::new();
         let mut told = BufReader::new(host.stderr.take().unwrap());
-        told.read_line(&mut line).unwrap();
+        while !line.contains("serving at http://") {
+            line.clear();
+            assert_ne!(told.read_line(&mut line).unwrap(), 0, "it says where it serves");
+        }
         let address = line.trim_end().rsplit("http://").next().unwrap().to_owned();
         assert_eq!(get(&address, "/api/turnkeep/sessions").0, 200);
         let page = get(&address, "/api/openchamber/sessions/a/messages?turns=1");

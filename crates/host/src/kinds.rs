@@ -82,8 +82,6 @@ pub const KINDS: &[Kind] = &[
     kind("forked", 2, 409, "session log forks"),
     kind("half_saved", 7, 500, "the session was saved in part"),
     // Event streams.
-    kind("events_unavailable", 7, 503, "OpenCode service unavailable"),
-    kind("events_timed_out", 7, 504, "OpenCode upstream timed out"),
     kind("upgrade_required", 2, 426, "this is a WebSocket"),
     // The events of a session.
     kind("not_stored", 3, 404, "the session is not in the store: its log is not kept here"),

@@ -121,16 +121,9 @@ async fn other_api_paths_say_why_there_is_nothing() {
         (answer.status, answer.body.as_str()),
         (404, r#"{"error":"no upstream configured"}"#)
     );
-    assert_eq!(ask(&host, "POST", "/api/session/s/prompt", &[]).await.status, 404);
-
-    let upstream = ScriptedUpstream::start(|_| None).await;
-    let mut options = HostOptions::default();
-    options.upstream = Some(upstream.options());
-    let host = RunningHost::start(options).await;
-    let answer = host.get("/api/session").await;
-    assert_eq!(answer.status, 404);
-    assert!(answer.json()["error"].is_string());
-    assert_eq!(upstream.requests().len(), 0);
+    assert_eq!(ask(&host, "POST", "/api/session/nobody/prompt", &[]).await.status, 404);
+    // A stored session is only read here, upstream or not.
+    assert_eq!(ask(&host, "POST", "/api/session/s/prompt", &[]).await.status, 409);
 }
 
 #[tokio::test]

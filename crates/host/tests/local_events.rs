@@ -142,7 +142,9 @@ impl Records {
 
 fn folded(id: &str, events: &[Event]) -> Records {
     let mut fold = Fold::new(&SessionId::new(id).unwrap());
-    events.iter().for_each(|event| fold.push(event));
+    for event in events {
+        fold.push(event);
+    }
     let rows = fold.page(None, usize::MAX).rows;
     Records(rows.iter().map(|(_, row)| serde_json::from_str(row.text()).unwrap()).collect())
 }
@@ -178,7 +180,7 @@ async fn left_alone(host: &RunningHost, session: &str) {
 fn streaming(turn: usize, words: usize) -> Vec<(&'static str, Value)> {
     let place =
         |chunk: Value| ("assistant/chunk", json!({ "turn": turn, "step": 1, "chunk": chunk }));
-    let text: String = (0..words).map(|at| format!("word{at} ")).collect();
+    let text = (0..words).fold(String::new(), |text, at| text + "word" + &at.to_string() + " ");
     let block = json!({ "type": "text", "text": text });
     let mut events = vec![
         ("turn/start", json!({ "turn": turn })),

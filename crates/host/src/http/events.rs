@@ -66,9 +66,9 @@ pub(super) async fn stream(
 
 fn unavailable(unavailable: Unavailable) -> Failure {
     Failure::of_kind(match unavailable {
-        Unavailable::Silent => "events_timed_out",
+        Unavailable::Silent => "upstream_timed_out",
         Unavailable::Refused | Unavailable::Status(_) | Unavailable::Login(_) => {
-            "events_unavailable"
+            "service_unavailable"
         }
     })
 }

@@ -26,7 +26,7 @@ fn the_directory_is_in_the_query_or_in_a_header() {
     assert_eq!(directory("", &escaped), some("/a b"));
     assert_eq!(directory("directory=", &escaped), some("/a b"));
     assert_eq!(directory("directory=%20", &[]), None);
-    assert_eq!(directory("", &plain), some("%2Fa%20b"));
+    assert_eq!(directory("", &plain), some("/a b"));
     assert_eq!(directory("", &broken), some("/100%"));
     assert_eq!(directory("", &[]), None);
 }

@@ -158,7 +158,9 @@ impl Drop for RequestLog {
         }
         match status {
             500 => line!(error),
-            501.. => line!(warn),
+            // What is turned off was turned off on purpose.
+            501 => line!(info),
+            502.. => line!(warn),
             _ if self.is_detail => line!(debug),
             _ => line!(info),
         }

@@ -39,7 +39,7 @@ fn stream(operation: &str, summary: &str) -> Draft {
         .takes(in_query("lastEventId", "The same; the header comes first.", text(None)))
         .takes(include_reasoning())
         .gives_other("The stream. It does not end by itself.", "text/event-stream")
-        .fails(&["usage", "no_route", "events_unavailable", "events_timed_out"])
+        .fails(&["usage", "no_route", "service_unavailable", "upstream_timed_out"])
 }
 
 fn socket(operation: &str, summary: &str) -> Draft {

@@ -28,8 +28,6 @@ pub(crate) mod tunnel;
 pub(crate) use directory::Directories;
 pub use options::ProxyOptions;
 pub(crate) use target::Target;
-#[allow(unused_imports, reason = "who checks what a token is good for asks it")]
-pub(crate) use target::is_terminal;
 
 /// What requests on their way to the upstream share.
 #[derive(Debug)]

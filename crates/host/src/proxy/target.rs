@@ -115,20 +115,6 @@ impl Target {
     }
 }
 
-/// Whether a path, still escaped, leads to a terminal of the upstream: whoever may use one may do
-/// anything that the upstream's user may.
-///
-/// Read as generously as any server could read it: decoded, in any case, with any number of
-/// slashes, and under either version of the upstream's routes.
-#[allow(dead_code, reason = "who checks what a token is good for asks it")]
-pub(crate) fn is_terminal(path: &str) -> bool {
-    let decoded = percent::decode_path(path).unwrap_or_else(|| path.to_owned());
-    let mut names = decoded.split(['/', '\\']).filter(|name| !matches!(*name, "" | "."));
-    let is = |name: &str, word: &str| name.eq_ignore_ascii_case(word);
-    names.next().is_some_and(|name| is(name, "api"))
-        && names.find(|name| !is(name, "api")).is_some_and(|name| is(name, "pty"))
-}
-
 #[cfg(test)]
 #[path = "target_tests.rs"]
 mod tests;

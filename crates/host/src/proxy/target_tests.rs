@@ -1,4 +1,4 @@
-use super::{BadTarget, Directories, Target, is_terminal};
+use super::{BadTarget, Directories, Target};
 
 fn path(path: &str) -> Result<String, BadTarget> {
     Target::below_api(path).map(|target| target.to_text())
@@ -102,31 +102,5 @@ fn the_session_of_a_path_is_found() {
         ("/api/file/session/s1", None),
     ] {
         assert_eq!(Target::below_api(path).unwrap().session().as_deref(), session, "{path}");
-    }
-}
-
-#[test]
-fn terminals_are_known_in_any_disguise() {
-    for path in [
-        "/api/pty",
-        "/api/pty/",
-        "/api/pty/pty_1/connect",
-        "/API/PTY/x",
-        "/api/%70ty/x",
-        "/api/%50%54%59",
-        "/api//pty",
-        "//api/pty",
-        "/api/./pty",
-        "/api/%2fpty",
-        "/api/pty%2fx",
-        "/api\\pty",
-        "/api/api/pty/x/connect",
-        "/api/%61pi/pty",
-    ] {
-        assert!(is_terminal(path), "{path}");
-    }
-    for path in ["/api", "/api/ptyx", "/api/session/pty", "/pty", "/api/x/pty", "/api/api/session"]
-    {
-        assert!(!is_terminal(path), "{path}");
     }
 }
