@@ -238,8 +238,12 @@ fn answer(trouble: Trouble) -> Answer {
     }
 }
 
-/// The directory with its symbolic links resolved; as it is when that cannot be done.
+/// The directory with its symbolic links resolved; as it is when that cannot be done, and when it
+/// is relative: the server starts from a directory of its own.
 async fn real_path(directory: &str) -> String {
+    if !directory.starts_with('/') {
+        return directory.to_owned();
+    }
     let real = tokio::fs::canonicalize(directory).await.ok();
     real.and_then(|path| path.into_os_string().into_string().ok())
         .unwrap_or_else(|| directory.to_owned())
