@@ -430,7 +430,7 @@ async fn what_is_no_websocket_is_told_to_be_one() {
     let (_upstream, host) = host(|_| {}).await;
     for target in [GLOBAL, HERE] {
         let told = host.get(target).await;
-        assert_eq!((told.status, told.body.as_str()), (426, r#"{"error":"this is a WebSocket"}"#));
+        assert_eq!((told.status, told.body.as_str()), (426, r#"{"error":"use a WebSocket here"}"#));
     }
     let told = host.request("POST", GLOBAL).send().await.unwrap();
     assert_eq!(told.status, 405);

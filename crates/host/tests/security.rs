@@ -572,6 +572,8 @@ async fn https_is_served_with_cookies_that_stay_on_it() {
         let host = "Host: localhost\r\n";
         let seen = ask("GET", "/health", host, "").await;
         assert_eq!((seen.status, seen.body.as_str()), (200, r#"{"status":"ok"}"#));
+        assert_eq!(seen.header("strict-transport-security"), None, "others are on localhost too");
+        let seen = ask("GET", "/health", "Host: keep.example\r\n", "").await;
         assert_eq!(seen.header("strict-transport-security"), Some("max-age=31536000"));
         let body = format!(r#"{{"password":"{PASSWORD}"}}"#);
         let seen = ask("POST", "/auth/login", host, &body).await;

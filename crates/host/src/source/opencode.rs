@@ -118,7 +118,7 @@ impl Reader {
                 Fetched { answer, bytes, room: Some(room) }
             }
             Err(trouble) => {
-                tracing::warn!(session = ?self.id, trouble = trouble.label(), "upstream");
+                note(&self.id, trouble);
                 Fetched::from(answer(trouble))
             }
         })
@@ -163,11 +163,9 @@ impl OpenCodeSession {
             source.upstream.get(&segments, &query, MAX_SINGLE_BYTES).await
         };
         let (reply, _) = self.reader.source.wholes.join(key, Moment::default(), read).await;
-        reply.map(|Reply { body, room, .. }| Whole { text: body, room: Some(room) }).inspect_err(
-            |trouble| {
-                tracing::warn!(session = ?self.reader.id, trouble = trouble.label(), "upstream");
-            },
-        )
+        reply
+            .map(|Reply { body, room, .. }| Whole { text: body, room: Some(room) })
+            .inspect_err(|trouble| note(&self.reader.id, *trouble))
     }
 }
 
@@ -216,6 +214,17 @@ impl Source for OpenCodeSession {
             Trouble::Unavailable => MessageError::Unavailable,
             _ => MessageError::Upstream,
         })
+    }
+}
+
+/// Logs what went wrong. What a client asked for that is not there is no trouble of anyone's.
+fn note(session: &str, trouble: Trouble) {
+    let trouble_label = trouble.label();
+    match trouble {
+        Trouble::NotFound | Trouble::MessageNotFound | Trouble::BadCursor => {
+            tracing::debug!(session = ?session, trouble = trouble_label, "upstream");
+        }
+        _ => tracing::warn!(session = ?session, trouble = trouble_label, "upstream"),
     }
 }
 
