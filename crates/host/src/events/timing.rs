@@ -40,7 +40,7 @@ impl Default for EventTiming {
             stall: Duration::from_secs(20),
             retry: Duration::from_millis(250),
             retry_at_most: Duration::from_secs(8),
-            retry_login: Duration::from_secs(60),
+            retry_login: Duration::from_secs(15),
             hold: Duration::from_secs(5),
             heartbeat: Duration::from_secs(10),
             socket_heartbeat: Duration::from_secs(15),
