@@ -9,7 +9,7 @@ use std::{
     process::{Child, ChildStderr, Command, Stdio},
 };
 
-use support::{Bench, Lines, get, signal, text, turn};
+use support::{Bench, Lines, ask, get, signal, text, turn};
 
 /// Starts the demo on a free port; its address, and the folder it says it uses.
 fn demo(bench: &Bench) -> (Child, String, String) {
@@ -72,6 +72,16 @@ fn the_demo_shows_sessions_and_leaves_nothing_behind() {
     let path = "/api/openchamber/sessions/demo-broken-off/messages?turns=1";
     let (_, _, page) = get(&address, path);
     assert!(page.contains("Each of them"), "{page}");
+
+    let store = format!("{folder}/sessions");
+    for session in list["sessions"].as_array().unwrap() {
+        let id = session["id"].as_str().unwrap();
+        let (status, _, failure) =
+            ask(&address, "HEAD", &format!("/api/session.export?sessionId={id}"));
+        assert_eq!(status, 200, "{id}: {failure}");
+    }
+    let exported = bench.run(&["--store", &store, "export", "demo-images", "-o", "images.zip"]);
+    assert!(text(&exported.stdout).contains("3 images"), "{exported:?}");
 
     assert!(std::fs::exists(&folder).unwrap(), "{folder}");
     signal(&child, "-TERM");
