@@ -111,6 +111,33 @@ fn an_address_that_others_reach_is_refused() {
 }
 
 #[test]
+fn what_is_open_what_is_new_and_what_is_away_is_told_at_the_start() {
+    let bench = Bench::new();
+    let told = |args: &[&str], last: &str| {
+        let mut command = bench.command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut told = Vec::new();
+        while told.last().is_none_or(|line: &String| !line.contains(last)) {
+            told.push(lines.next().unwrap().unwrap());
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        told.join("\n")
+    };
+    let is_new = "there is no such store yet";
+    let away = "OpenCode does not answer; trying again";
+    let said = told(&["--store", "typo", "--upstream", "http://127.0.0.1:9"], away);
+    assert!(said.contains("read the sessions, and run commands through the upstream"), "{said}");
+    assert!(said.contains(is_new), "{said}");
+
+    bench.run_with_input(&["append", "s", "--create"], turn(1, "a", "b").as_bytes());
+    let said = told(&[], "serving at");
+    assert!(said.contains("can read the sessions\n"), "{said}");
+    assert!(!said.contains(is_new), "{said}");
+}
+
+#[test]
 fn an_upstream_that_is_down_is_an_exit_code_and_a_sentence() {
     let bench = Bench::new();
     let output = bench.run(&["show", "ses_1", "--upstream", "http://127.0.0.1:9"]);
