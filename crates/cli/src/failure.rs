@@ -60,6 +60,14 @@ impl Failure {
             let _ =
                 write!(self.message, "; `turnkeep verify {}` says what is lost", argument(session));
         }
+        let is_elsewhere =
+            session.as_str().starts_with("ses") && !self.message.contains("upstream");
+        if self.kind == "not_found" && is_elsewhere {
+            return self.hint(
+                "ids that start with `ses` are OpenCode's, and are read through `turnkeep serve \
+                 --upstream URL`",
+            );
+        }
         self
     }
 

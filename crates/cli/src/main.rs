@@ -61,20 +61,36 @@ fn refuse(told: &clap::Error) -> ExitCode {
     let details: Vec<_> = details.filter(|line| !line.starts_with("For more")).collect();
     let json = std::env::args_os().any(|argument| argument == "--json");
     let sentence = [&[problem], &details[..]].concat().join(" ");
-    let command = asked_for(&text);
-    let all = match (command, told.kind()) {
-        (Some("verify"), ErrorKind::MissingRequiredArgument) => "; `--all` verifies every session",
+    let command = asked_for(std::env::args().skip(1));
+    let all = match (command.as_str(), told.kind()) {
+        ("verify ", ErrorKind::MissingRequiredArgument) => "; `--all` verifies every session",
         _ => "",
     };
-    let command = command.map(|command| format!("{command} ")).unwrap_or_default();
     Failure::usage(format!("{sentence}{all}; see `turnkeep {command}--help`")).report(json)
 }
 
-/// Which subcommand clap's text is about.
-fn asked_for(text: &str) -> Option<&str> {
-    let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: turnkeep "))?;
-    let known = Cli::command();
-    usage.split(' ').find(|word| known.find_subcommand(word).is_some())
+/// The subcommand that a command line is about, a space behind each of its words. Clap says it for
+/// some mistakes only.
+fn asked_for(mut arguments: impl Iterator<Item = String>) -> String {
+    let program = Cli::command();
+    let (mut command, mut words) = (&program, String::new());
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            break;
+        }
+        if let Some(option) = argument.strip_prefix("--") {
+            let mut known = program.get_arguments().chain(command.get_arguments());
+            let is_it = |known: &&clap::Arg| known.get_long() == Some(option);
+            if known.find(is_it).is_some_and(|known| known.get_action().takes_values()) {
+                let _ = arguments.next();
+            }
+        } else if !argument.starts_with('-') {
+            let Some(below) = command.find_subcommand(&argument) else { break };
+            command = below;
+            words = format!("{words}{argument} ");
+        }
+    }
+    words
 }
 
 fn start(cli: Cli) -> Result<ExitCode, Failure> {
@@ -122,4 +138,21 @@ async fn run(command: Command, context: &Context) -> Result<ExitCode, Failure> {
         Command::Verify(args) => return commands::verify::run(args, context).await,
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked_for;
+
+    #[test]
+    fn help_is_that_of_the_innermost_command() {
+        let command = |line: &str| asked_for(line.split(' ').map(str::to_owned));
+        assert_eq!(command("token create --scope all x"), "token create ");
+        assert_eq!(command("--store ls --json append --bogus"), "append ");
+        assert_eq!(command("--store=ls token creat"), "token ");
+        assert_eq!(command("token --config create ls -x"), "token ls ");
+        assert_eq!(command("show ls"), "show ");
+        assert_eq!(command("-v --bogus"), "");
+        assert_eq!(command("-- ls"), "");
+    }
 }

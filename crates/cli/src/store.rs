@@ -71,6 +71,14 @@ pub(crate) fn kind(settings: &Settings) -> &'static str {
     }
 }
 
+/// Whether nothing is yet where the store is to be, as with a name that was misspelled.
+pub(crate) fn is_new(settings: &Settings) -> bool {
+    match Spec::of(settings) {
+        Ok(Spec::Directory(path) | Spec::Sqlite(path)) => !path.exists(),
+        Ok(Spec::Memory) | Err(_) => false,
+    }
+}
+
 /// The directory of the images that the store's sessions show: the one that is set, else the one
 /// beside a store that is a directory, if it is there.
 pub(crate) fn attachments(settings: &Settings) -> Result<Option<PathBuf>, Failure> {

@@ -122,17 +122,20 @@ fn next_step(found: &Verification, finding: &Finding) -> String {
     let id = found.id.as_ref().map_or("ID", |id| id.as_str());
     let id = quoted(&printable(id));
     let program = program();
-    let recover = format!("{program} recover {id} --into NEWID");
+    let recover = format!("`{program} recover {id} --into NEWID`");
+    let recover_as = |more: &str| format!("`{program} recover {id} --into NEWID {more}`");
     let nothing = match found.found {
-        0 => format!("nothing in it can be saved; {program} rm {id} gives it up"),
+        0 => format!("nothing in it can be saved; `{program} rm {id}` gives it up"),
         _ => format!(
-            "the first event is gone, and nothing behind a hole is saved; {program} rm {id} gives \
-             it up"
+            "the first event is gone, and nothing behind a hole is saved; `{program} rm {id}` \
+             gives it up"
         ),
     };
     match finding.kind {
         Kind::TornTail | Kind::ZeroedTail | Kind::UncommittedTail if found.writer_active => {
-            format!("someone is writing, and this may be their append; {program} verify {id} again")
+            format!(
+                "someone is writing, and this may be their append; `{program} verify {id}` again"
+            )
         }
         Kind::TornTail | Kind::ZeroedTail | Kind::UncommittedTail
             if found.findings.iter().any(|finding| finding.kind == Kind::Fork) =>
@@ -144,7 +147,7 @@ fn next_step(found: &Verification, finding: &Finding) -> String {
              lost; a file that was cut or copied in part looks the same. The next append cuts it \
              off; {recover} saves what is in it first"
         ),
-        Kind::Fork => format!("{recover} --branch first, or --branch last"),
+        Kind::Fork => format!("{}, or `--branch last`", recover_as("--branch first")),
         Kind::TruncatedHeader if found.found == 0 => nothing,
         Kind::BadHeader
         | Kind::BadDatabase
@@ -164,7 +167,7 @@ fn next_step(found: &Verification, finding: &Finding) -> String {
         Kind::UnknownType if saves_nothing(found) => {
             "upgrade, or name the type in the `vocabulary` setting".to_owned()
         }
-        Kind::TruncatedHeader | Kind::BadHeader => format!("{recover} --cwd DIR"),
+        Kind::TruncatedHeader | Kind::BadHeader => recover_as("--cwd DIR"),
         Kind::WrongPlace => format!("move its directory back to where it belongs, or {recover}"),
         Kind::Newer => "use the newer harness for it; nothing is to be repaired".to_owned(),
         Kind::Obsolete => "use the build that wrote it; nothing is to be repaired".to_owned(),
@@ -186,7 +189,7 @@ fn next_step(found: &Verification, finding: &Finding) -> String {
         Kind::Unreachable => "rename or move what the message names".to_owned(),
         Kind::BadDatabase if found.id.is_none() => {
             format!(
-                "copy the file first; {program} recover ID --into NEWID saves a session that can still \
+                "copy the file first; `{program} recover ID --into NEWID` saves a session that can still \
              be read, and `sqlite3 FILE .recover` may get at rows of a file that cannot be opened"
             )
         }

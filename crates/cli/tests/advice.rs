@@ -294,6 +294,8 @@ fn mistakes_are_answered_with_what_was_meant() {
     let bench = Bench::new();
     let output = bench.run(&["append", "--bogus"]);
     assert!(told(&output).contains("see `turnkeep append --help`"), "{output:?}");
+    let output = bench.run(&["token", "create", "--scope", "all", "x"]);
+    assert!(told(&output).ends_with("; see `turnkeep token create --help`\n"), "{output:?}");
     let output = bench.run(&["verify"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(told(&output).contains("`--all`"), "{output:?}");
@@ -302,6 +304,25 @@ fn mistakes_are_answered_with_what_was_meant() {
     fs::write(folder(&bench).join("t.toml"), "reconcil = 1\n").unwrap();
     let output = bench.run(&["--config", "t.toml", "ls"]);
     assert!(told(&output).contains("did you mean `reconcile`?"), "{output:?}");
+}
+
+#[test]
+fn a_session_that_opencode_may_have_is_looked_for_there() {
+    let bench = Bench::new();
+    with_session(&bench, "s");
+    for (args, is_told) in [
+        (&["show", "ses_1"][..], true),
+        (&["export", "ses_1", "-o", "x.zip"], true),
+        (&["show", "t"], false),
+    ] {
+        let output = bench.run(args);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let hint = "are read through `turnkeep serve --upstream URL`";
+        assert_eq!(told(&output).contains(hint), is_told, "{output:?}");
+    }
+    let output = bench.run(&["recover", "s", "--into", "s"]);
+    let taken = "turnkeep: session \"s\" already exists; choose another id\n";
+    assert_eq!(told(&output), taken);
 }
 
 #[test]

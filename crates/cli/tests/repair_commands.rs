@@ -54,7 +54,7 @@ fn a_torn_tail_is_a_negative_answer() {
     );
     assert!(lines[1].starts_with("  torn_tail at byte 3191 (104 bytes), frame 4: "), "{told}");
     assert_eq!(lines[2], "    readable: 123 events before it, 1 event behind it");
-    assert!(lines[3].contains(&format!("turnkeep recover {SESSION} --into NEWID")), "{told}");
+    assert!(lines[3].contains(&format!("`turnkeep recover {SESSION} --into NEWID`")), "{told}");
     assert_eq!(log_of(&bench), before);
 }
 

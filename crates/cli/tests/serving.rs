@@ -9,7 +9,7 @@ use std::{
     process::{Child, ChildStderr, Command, Stdio},
 };
 
-use support::{Bench, Lines, get, signal, text, turn};
+use support::{Bench, Lines, ask, get, signal, text, turn};
 
 /// Starts the demo on a free port; its address, and the folder it says it uses.
 fn demo(bench: &Bench) -> (Child, String, String) {
@@ -73,6 +73,16 @@ fn the_demo_shows_sessions_and_leaves_nothing_behind() {
     let (_, _, page) = get(&address, path);
     assert!(page.contains("Each of them"), "{page}");
 
+    let store = format!("{folder}/sessions");
+    for session in list["sessions"].as_array().unwrap() {
+        let id = session["id"].as_str().unwrap();
+        let (status, _, failure) =
+            ask(&address, "HEAD", &format!("/api/session.export?sessionId={id}"));
+        assert_eq!(status, 200, "{id}: {failure}");
+    }
+    let exported = bench.run(&["--store", &store, "export", "demo-images", "-o", "images.zip"]);
+    assert!(text(&exported.stdout).contains("3 images"), "{exported:?}");
+
     assert!(std::fs::exists(&folder).unwrap(), "{folder}");
     signal(&child, "-TERM");
     assert!(child.wait().unwrap().success());
@@ -98,6 +108,33 @@ fn an_address_that_others_reach_is_refused() {
     let output = bench.run(&["serve", "--listen", "0.0.0.0:0"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(text(&output.stderr).contains("can be reached from other machines"), "{output:?}");
+}
+
+#[test]
+fn what_is_open_what_is_new_and_what_is_away_is_told_at_the_start() {
+    let bench = Bench::new();
+    let told = |args: &[&str], last: &str| {
+        let mut command = bench.command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut told = Vec::new();
+        while told.last().is_none_or(|line: &String| !line.contains(last)) {
+            told.push(lines.next().unwrap().unwrap());
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        told.join("\n")
+    };
+    let is_new = "there is no such store yet";
+    let away = "OpenCode does not answer; trying again";
+    let said = told(&["--store", "typo", "--upstream", "http://127.0.0.1:9"], away);
+    assert!(said.contains("read the sessions, and run commands through the upstream"), "{said}");
+    assert!(said.contains(is_new), "{said}");
+
+    bench.run_with_input(&["append", "s", "--create"], turn(1, "a", "b").as_bytes());
+    let said = told(&[], "serving at");
+    assert!(said.contains("can read the sessions\n"), "{said}");
+    assert!(!said.contains(is_new), "{said}");
 }
 
 #[test]

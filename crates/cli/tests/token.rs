@@ -30,7 +30,9 @@ fn create(bench: &Bench, args: &[&str]) -> String {
     assert_eq!(code(&output), 0, "{output:?}");
     let token = text(&output.stdout).trim_end().to_owned();
     assert!(token.starts_with("tk_") && !token.contains(char::is_whitespace), "{output:?}");
-    assert!(!text(&output.stderr).contains(&token), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(!said.contains(&token), "{output:?}");
+    assert!(said.contains(file(bench).to_str().unwrap()), "{output:?}");
     token
 }
 
@@ -101,6 +103,7 @@ fn json_has_the_token_once() {
     let bench = Bench::new();
     let output = bench.run(&["--json", "token", "create", "ci"]);
     let made: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(made["file"], file(&bench).to_str().unwrap());
     assert_eq!((&made["name"], &made["scope"]), (&"ci".into(), &"read".into()));
     assert!(made["token"].as_str().unwrap().starts_with("tk_"));
     assert_eq!(made["expiresAt"], Value::Null);

@@ -31,7 +31,7 @@ pub struct NotFound {
 
 /// A session of this id exists, stored or pending.
 #[derive(Debug, Error)]
-#[error("session \"{id}\" already exists; open it, or choose another id")]
+#[error("session \"{id}\" already exists; choose another id")]
 pub struct AlreadyExists {
     /// The id asked for.
     pub id: SessionId,

@@ -25,17 +25,19 @@ pub(crate) async fn run(args: DemoArgs, context: &Context) -> Result<(), Failure
     let folder = TempDir::with_prefix("turnkeep-demo-")
         .map_err(|error| Failure::io("cannot make a temporary folder", &error))?;
     let root = folder.path().join("sessions");
+    let attachments = folder.path().join("attachments");
     let store = JsonlStore::open(JsonlOptions::new(&root))?;
     let store: Arc<dyn SessionStore> = Arc::new(store);
     let settings = Settings {
         listen: Some(args.listen),
         store: Some(root.display().to_string()),
+        attachments: Some(attachments.clone()),
         ..Settings::default()
     };
     let host = listening(Arc::clone(&store), &settings)?;
     // Taking the address first: a demo that cannot be served need not be written.
     let listener = host.bind().await?;
-    let count = demo::fill(store.as_ref(), Timestamp::now().as_millisecond()).await?;
+    let count = demo::fill(store.as_ref(), &attachments, Timestamp::now().as_millisecond()).await?;
     serve(host, listener, &settings, |address| {
         let url = format!("http://{address}");
         if context.json {

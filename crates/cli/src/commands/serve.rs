@@ -38,11 +38,18 @@ pub(crate) async fn run(args: ServeArgs, context: &Context) -> Result<(), Failur
     settings.tls_key = args.tls_key.or(settings.tls_key);
     settings.trusted_proxy.get_or_insert_default().extend(args.trusted_proxy);
     allow_connections();
+    let is_new = store::is_new(&settings);
     let store = store::open(&settings)?;
     let host = listening(Arc::clone(&store), &settings)?;
     let listener = host.bind().await?;
     let scheme = if settings.tls_cert.is_some() { "https" } else { "http" };
     tell_what_is_open(&host, &settings, listener.local_addr().ok());
+    if is_new {
+        // Where it is stays out of the log, as in all other lines.
+        tracing::info!(
+            "there is no such store yet: it is empty, and is made with its first session"
+        );
+    }
     let told_as_json = settings.log_format.as_deref() == Some("json");
     let ready = |address| {
         // Who reads the log as JSON reads all of it as JSON; the line that was logged says the same.
@@ -69,7 +76,12 @@ fn allow_connections() {
 /// Says at the start what is open to whom.
 fn tell_what_is_open(host: &Host, settings: &Settings, listen: Option<SocketAddr>) {
     let is_local = listen.is_none_or(|address| address.ip().to_canonical().is_loopback());
-    if host.is_open() {
+    if host.is_open() && settings.upstream.is_some() {
+        tracing::info!(
+            "no password is set: every program of this machine can read the sessions, and run \
+             commands through the upstream"
+        );
+    } else if host.is_open() {
         tracing::info!("no password is set: every program of this machine can read the sessions");
     } else if settings.password_file.is_none() {
         tracing::info!("no password is set: only API tokens let anyone in");

@@ -37,7 +37,8 @@ pub(crate) async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure
         directory: None,
         include_reasoning: true,
     };
-    let page = page(&host, &id, &request).await?;
+    let source = Source { host: &host, has_upstream: settings.upstream.is_some() };
+    let page = source.page(&id, &request).await?;
     let mut out = Output::stdout();
     if context.json {
         out.line(&page)?;
@@ -49,23 +50,36 @@ pub(crate) async fn run(args: ShowArgs, context: &Context) -> Result<(), Failure
         eprintln!("session {} has no messages yet", named(&id));
     }
     if args.follow {
-        let follow = Follow { id: &id, host: &host, request, json: context.json };
+        let follow = Follow { id: &id, source, request, json: context.json };
         until_interrupted(follow.run(&page, &mut out)).await?;
     }
     Ok(())
 }
 
-async fn page(host: &Host, id: &SessionId, request: &TurnPageRequest) -> Result<String, Failure> {
-    host.turn_page_json(id.as_str(), request).await.map_err(|error| {
-        let told = error.to_string();
-        let failure = match error.kind() {
-            // The store's own word and sentence for it.
-            "session_not_found" => NotFound { id: id.clone() }.into(),
-            kind if told.starts_with("session \"") => Failure::new(kind, told),
-            kind => Failure::new(kind, format!("session \"{id}\": {told}")),
-        };
-        failure.of(id)
-    })
+/// Where the pages come from.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    host: &'a Host,
+    has_upstream: bool,
+}
+
+impl Source<'_> {
+    async fn page(self, id: &SessionId, request: &TurnPageRequest) -> Result<String, Failure> {
+        self.host.turn_page_json(id.as_str(), request).await.map_err(|error| {
+            let told = error.to_string();
+            let failure = match error.kind() {
+                "session_not_found" if self.has_upstream => {
+                    let told = "found neither in the store nor at the upstream";
+                    Failure::new("not_found", format!("session {} is {told}", named(id)))
+                }
+                // The store's own word and sentence for it.
+                "session_not_found" => NotFound { id: id.clone() }.into(),
+                kind if told.starts_with("session \"") => Failure::new(kind, told),
+                kind => Failure::new(kind, format!("session \"{id}\": {told}")),
+            };
+            failure.of(id)
+        })
+    }
 }
 
 fn parse(page: &str) -> Result<Value, Failure> {
@@ -111,7 +125,7 @@ fn records(page: &Value) -> impl Iterator<Item = &Value> {
 /// Goes on showing a session.
 struct Follow<'a> {
     id: &'a SessionId,
-    host: &'a Host,
+    source: Source<'a>,
     request: TurnPageRequest,
     json: bool,
 }
@@ -128,7 +142,7 @@ impl Follow<'_> {
         let mut last = first.to_owned();
         loop {
             tokio::time::sleep(FOLLOW_EVERY).await;
-            let text = page(self.host, self.id, &self.request).await?;
+            let text = self.source.page(self.id, &self.request).await?;
             if text == last {
                 continue;
             }

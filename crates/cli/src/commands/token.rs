@@ -59,6 +59,7 @@ fn create(
             "scope": scope.as_str(),
             "expiresAt": expires,
             "token": shown,
+            "file": file.path(),
         })
         .to_string()
     } else {
@@ -71,6 +72,8 @@ fn create(
             format!("until {}", local_time(expires))
         });
         eprintln!("turnkeep: `{name}` allows {scope} {until}; the token is not shown again");
+        // Who runs this may not be who runs the host, whose file is then another one.
+        eprintln!("turnkeep: hosts that read {} take it", file.path().display());
     }
     Ok(())
 }

@@ -7,7 +7,10 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use turnkeep_log::{CompleteError, Event};
 
-use super::script::{Call, Script};
+use super::{
+    pictures::Picture,
+    script::{Call, Script},
+};
 
 /// How many turns the long session has.
 pub(crate) const LONG_TURNS: usize = 64;
@@ -200,20 +203,23 @@ fn plan(script: &mut Script, number: usize, module: &str) {
     ));
 }
 
-/// A session with images in it.
-pub(crate) fn images(start: i64) -> Result<Vec<Event>, CompleteError> {
-    let image = |id: &str, media: &str, bytes: u64, width: u64, height: u64, name: &str| {
+/// A session with images in it: of the page on a phone, as it was meant, and in its dark theme.
+pub(crate) fn images(
+    start: i64,
+    [phone, design, dark]: &[Picture; 3],
+) -> Result<Vec<Event>, CompleteError> {
+    let image = |picture: &Picture| {
         json!({"type": "image", "attachment": {
-            "attachmentId": id, "mediaType": media, "bytes": bytes,
-            "width": width, "height": height, "name": name,
+            "attachmentId": picture.id(), "mediaType": "image/png", "bytes": picture.png.len(),
+            "width": picture.width, "height": picture.height, "name": picture.name,
         }})
     };
     let mut script = Script::starting_at(start);
     script.title("Generated: screenshots of a page that does not fit a phone");
     script.prompt(&[
         text("The settings page overflows on a phone. Here is how it looks, and how it should."),
-        image("demo-attachment-1", "image/png", 184_320, 390, 844, "settings-phone.png"),
-        image("demo-attachment-2", "image/webp", 96_412, 1280, 800, "settings-design.webp"),
+        image(phone),
+        image(design),
     ]);
     script.work(
         "The first image shows a table wider than the screen. The stylesheet should say why.",
@@ -231,10 +237,7 @@ pub(crate) fn images(start: i64) -> Result<Vec<Event>, CompleteError> {
          ```css\n.shortcuts {\n  overflow-x: auto;\n}\n```",
     );
     script.wait(90_000);
-    script.prompt(&[
-        text("Better. And in the dark theme?"),
-        image("demo-attachment-3", "image/jpeg", 211_007, 780, 1688, "settings-dark.jpg"),
-    ]);
+    script.prompt(&[text("Better. And in the dark theme?"), image(dark)]);
     script.answer("It fits there too; only the focus ring is hard to see on the dark ground.");
     script.finish()
 }

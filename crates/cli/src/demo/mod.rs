@@ -5,7 +5,10 @@
 //! store like any other session.
 
 mod generated;
+mod pictures;
 mod script;
+
+use std::path::Path;
 
 use turnkeep_log::{Event, SessionHeader, SessionId, Text, records::RecordScan};
 use turnkeep_store::{Cancel, SessionStore};
@@ -23,17 +26,23 @@ const REAL: [&str; 7] = [
     include_str!("../../demo/dsh/web-goal-multi-turn.jsonl"),
 ];
 
-/// Writes every demo session into a store. `now` is in milliseconds since the epoch.
-/// Says how many there are.
-pub(crate) async fn fill(store: &dyn SessionStore, now: i64) -> Result<usize, Failure> {
+/// Writes every demo session into a store, and the images that they show into the directory of
+/// attachments. `now` is in milliseconds since the epoch. Says how many sessions there are.
+pub(crate) async fn fill(
+    store: &dyn SessionStore,
+    attachments: &Path,
+    now: i64,
+) -> Result<usize, Failure> {
     let hour = 3_600_000;
+    let pictures = pictures(attachments)
+        .map_err(|error| Failure::io("cannot write the images of the demo", &error))?;
     for log in REAL {
         let (header, events) = read(log)?;
         write(store, header, events).await?;
     }
     let generated = [
         ("demo-broken-off", now - 5 * hour, generated::broken_off(now - 5 * hour)),
-        ("demo-images", now - 3 * hour, generated::images(now - 3 * hour)),
+        ("demo-images", now - 3 * hour, generated::images(now - 3 * hour, &pictures)),
         ("demo-long", now - 2 * hour, generated::long(now - 2 * hour)),
     ];
     let count = REAL.len() + generated.len();
@@ -44,6 +53,15 @@ pub(crate) async fn fill(store: &dyn SessionStore, now: i64) -> Result<usize, Fa
         write(store, header, events.map_err(unusable)?).await?;
     }
     Ok(count)
+}
+
+/// Draws the images and writes them.
+fn pictures(attachments: &Path) -> std::io::Result<[pictures::Picture; 3]> {
+    let drawn = [pictures::phone()?, pictures::design()?, pictures::dark()?];
+    for picture in &drawn {
+        picture.write_below(attachments)?;
+    }
+    Ok(drawn)
 }
 
 /// Reads a bundled log with the same code that reads logs from disk.
@@ -74,7 +92,7 @@ fn unusable(problem: impl std::fmt::Display) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{REAL, generated, read};
+    use super::{REAL, generated, pictures, read};
 
     #[test]
     fn the_bundled_logs_are_the_golden_ones() {
@@ -97,7 +115,9 @@ mod tests {
             events.iter().filter(|event| event.event_type() == "user/message").count()
         };
         assert_eq!(prompts(generated::long(0).unwrap()), generated::LONG_TURNS);
-        assert_eq!(prompts(generated::images(0).unwrap()), 2);
+        let folder = tempfile::tempdir().unwrap();
+        let pictures = pictures(folder.path()).unwrap();
+        assert_eq!(prompts(generated::images(0, &pictures).unwrap()), 2);
         let broken = generated::broken_off(0).unwrap();
         assert_eq!(broken.last().unwrap().event_type(), "assistant/chunk");
     }

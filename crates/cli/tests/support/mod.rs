@@ -164,9 +164,15 @@ pub(crate) fn signal(child: &Child, name: &str) {
 
 /// A GET over HTTP/1.1: status, headers in lower case, body.
 pub(crate) fn get(address: &str, path: &str) -> (u16, String, String) {
+    ask(address, "GET", path)
+}
+
+/// Asks with a method; the status, the head in lower case, and the body.
+pub(crate) fn ask(address: &str, method: &str, path: &str) -> (u16, String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();

@@ -24,6 +24,18 @@ pub(crate) enum Unavailable {
 }
 
 impl Unavailable {
+    /// What it means, and what to do about it.
+    pub(crate) fn told(self) -> &'static str {
+        match self {
+            Self::Refused => "OpenCode does not answer; trying again",
+            Self::Silent => "OpenCode takes too long to answer; trying again",
+            Self::Status(_) => "OpenCode answers with an error instead of its events; trying again",
+            Self::Login(_) => {
+                "OpenCode refuses our login: set OPENCODE_SERVER_PASSWORD or upstream_password_file"
+            }
+        }
+    }
+
     /// A fixed name for logs.
     pub(crate) fn label(self) -> &'static str {
         match self {

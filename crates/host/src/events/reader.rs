@@ -85,7 +85,7 @@ impl Following<'_> {
                 Unavailable::Status(status) | Unavailable::Login(status) => Some(status),
                 Unavailable::Refused | Unavailable::Silent => None,
             };
-            tracing::warn!(trouble = failure.label(), status, "no events of the upstream");
+            tracing::warn!(trouble = failure.label(), status, "{}", failure.told());
         }
         self.hub.link.send_modify(|link| link.failure = Some(failure));
         match failure {

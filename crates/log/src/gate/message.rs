@@ -34,7 +34,8 @@ struct Message<'a> {
 
 fn message<'a>(message: Json<'a>, role: &str) -> Result<Message<'a>, &'static str> {
     text(message, "id").ok_or("lacks an identified message")?;
-    if !message.get("role").is_some_and(|value| is(value, role)) {
+    let said = message.get("role").ok_or("has a message without a role")?;
+    if !is(said, role) {
         return Err("has a message of another role than its type asks for");
     }
     let source = message.get("source").ok_or("has a message without a source")?;

@@ -83,7 +83,8 @@ fn messages_that_are_none_are_corrupt() {
         for value in [None, Some(json!("")), Some(json!(7))] {
             let message = spoilt(event_type, &data, &format!("{at}/id"), value.clone());
             assert!(message.ends_with("lacks an identified message"), "{message}");
-            spoilt(event_type, &data, &format!("{at}/role"), value.clone());
+            let message = spoilt(event_type, &data, &format!("{at}/role"), value.clone());
+            assert_eq!(message.ends_with("without a role"), value.is_none(), "{message}");
             spoilt(event_type, &data, &format!("{at}/source"), value.clone());
             spoilt(event_type, &data, &format!("{at}/source/kind"), value.clone());
             spoilt(event_type, &data, &format!("{at}/content"), value);
