@@ -1,5 +1,6 @@
 // The list of sessions.
 
+import { isActive, stateWord } from "./activity.js";
 import { ApiError, getSession, listSessions } from "./api.js";
 import { el, fill, icon, withCode } from "./dom.js";
 import { follow, pause } from "./follow.js";
@@ -22,6 +23,19 @@ const view = {
 /** The list that is shown; a new one for each search. */
 let current = null;
 let selected = null;
+
+/** What sessions do. */
+let activity = null;
+
+/** Says where it is kept what sessions do. */
+export function tellActivity(known) {
+  activity = known;
+}
+
+/** Shows anew what sessions do. */
+export function activityChanged() {
+  for (const session of current?.sessions ?? []) describe(current, session);
+}
 
 /** Shows the sessions that mention this text; all of them when it is empty. */
 export function search(text) {
@@ -177,7 +191,8 @@ function describe(list, session) {
     if (!session.title && session.state === "ok") inSight.observe(link);
   }
   const when = ago(session.updatedAt);
-  const print = JSON.stringify([session, when]);
+  const state = activity.of(session.id);
+  const print = JSON.stringify([session, when, state]);
   if (print === line.print) return;
   line.print = print;
   const folder = lastSegment(session.cwd);
@@ -193,6 +208,7 @@ function describe(list, session) {
       session.parentID ? el("span", { title: `Continues ${session.parentID}` }, "branch") : null,
       session.blank ? el("span", {}, "empty") : null,
       session.state === "ok" ? null : el("span", { class: `badge ${session.state}`, title: session.reason ?? null }, session.state),
+      isActive(state) ? el("span", { class: `doing ${state}` }, stateWord(state)) : null,
     ),
   );
 }
