@@ -81,6 +81,11 @@ export function getTurns(id, { turns, before }, signal, known) {
   return get(`/api/openchamber/sessions/${encodeURIComponent(id)}/messages`, { turns, before }, signal, known);
 }
 
+/** Where a stored session is had as an archive. */
+export function exportPath(id) {
+  return `/api/session.export?sessionId=${encodeURIComponent(id)}`;
+}
+
 /** One message with everything in it. */
 export async function getMessage(session, message, signal) {
   return (await get(`/api/session/${encodeURIComponent(session)}/message/${encodeURIComponent(message)}`, {}, signal)).body;

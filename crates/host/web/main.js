@@ -55,7 +55,10 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   document.getElementById("transcript-body").focus();
 });
 
-login.start(document.querySelector(".sessions-head .brand"));
+login.start(document.querySelector(".sessions-head .brand"), () => {
+  transcript.open(null);
+  sessions.clear();
+});
 const renewList = paced(sessions.refresh, LIST_PACE);
 const activity = new Activity();
 const isLive = listen((session, event) => {

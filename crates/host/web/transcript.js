@@ -1,7 +1,7 @@
 // One session: its last turns first, older ones as the reader scrolls up, newer ones as they come.
 
 import { endWord, isActive, stateWord } from "./activity.js";
-import { ApiError, askOpenCode, getMessage, getSession, getTurns } from "./api.js";
+import { ApiError, askOpenCode, exportPath, getMessage, getSession, getTurns } from "./api.js";
 import { el, fill, icon, withCode } from "./dom.js";
 import { follow, pause } from "./follow.js";
 import { ago, fullTime, lastSegment, titleOf } from "./format.js";
@@ -92,10 +92,10 @@ export function activityChanged(session) {
   if (session === null) findActivity(current);
   if (current.session) renderHead(current);
   if (current.tag === null) return;
-  const isAtEnd = nearEnd();
+  const wasAtEnd = nearEnd();
   arrange(current, current.turns);
   renderEnd(current);
-  if (isAtEnd) scrollToEnd();
+  if (wasAtEnd) scrollToEnd();
 }
 
 /** Asks OpenCode once what its session does; from there on events tell. */
@@ -138,14 +138,14 @@ async function loadNewest(shown) {
     }
     const [page, turns] = await joined(shown, body);
     if (shown !== current) return true;
-    const isAtEnd = isFirst || nearEnd();
+    const wasAtEnd = isFirst || nearEnd();
     const before = shown.turns.at(-1);
     shown.tag = tag;
     if (page) shown.cursor = page.cursor;
     arrange(shown, turns);
     renderTop(shown);
     renderEnd(shown);
-    if (isAtEnd) scrollToEnd();
+    if (wasAtEnd) scrollToEnd();
     else if (shown.turns.at(-1)?.print !== before?.print) view.news.hidden = false;
     if (isFirst) observer.observe(view.top);
     else loadSession(shown);
@@ -219,14 +219,24 @@ function nearEnd() {
 }
 
 function scrollToEnd() {
+  isAtEnd = true;
   view.body.scrollTop = view.body.scrollHeight;
   view.news.hidden = true;
 }
 
 view.news.addEventListener("click", scrollToEnd);
 view.body.addEventListener("scroll", () => {
-  if (!view.news.hidden && nearEnd()) view.news.hidden = true;
+  isAtEnd = nearEnd();
+  if (isAtEnd) view.news.hidden = true;
 });
+
+/** Whether the reader was at the end when it was last scrolled or opened. */
+let isAtEnd = true;
+// Something that opens at the end leads away from it without scrolling.
+view.body.addEventListener("toggle", () => (isAtEnd = nearEnd()), true);
+new ResizeObserver(() => {
+  if (current !== null && current.tag !== null && isAtEnd) scrollToEnd();
+}).observe(view.body);
 
 /** Changes what stands above the reader's place, and leaves the place where it is. */
 function keepPlace(change) {
@@ -290,6 +300,7 @@ function renderHead(shown) {
     view.head,
     el("a", { class: "button back", href: "#/", "aria-label": "Back to the sessions" }, icon("back")),
     el("div", { class: "titles" }, el("h1", { title }, title), el("p", { class: "facts" }, facts)),
+    session?.source === "store" && session.state === "ok" ? el("a", { class: "button", href: exportPath(shown.id), download: true, title: "Export the session log as a ZIP archive", "aria-label": "Export" }, icon("download")) : null,
     el("button", { class: "button", type: "button", title: "Read the newest turns again", "aria-label": "Read the newest turns again", onclick: refresh }, icon("reload")),
   );
 }

@@ -21,7 +21,7 @@ export function turnElement(turn, { cwd, isLive, messages }) {
           "section",
           { class: "prompt", "aria-label": "Prompt" },
           el("header", {}, el("span", { class: "who" }, "Prompt"), el("time", { title: fullTime(created) }, moment(created))),
-          el("div", { class: "prompt-body" }, promptParts(turn.prompt)),
+          el("div", { class: "prompt-body" }, promptParts(turn.prompt, messages)),
         )
       : null,
     answers.length > 0 ? el("section", { class: "answer", "aria-label": "Answer" }, answers) : null,
