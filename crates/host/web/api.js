@@ -54,6 +54,18 @@ async function get(path, parameters, signal, known) {
   throw new ApiError(response.status, code, sentence ?? `turnkeep answered ${response.status}${body?.error ? `: ${body.error}` : ""}.`);
 }
 
+/** What OpenCode says under a path of its own, for a directory; `null` when it does not say. */
+export async function askOpenCode(path, directory) {
+  const url = new URL(`/api/${path}`, location.origin);
+  if (typeof directory === "string") url.searchParams.set("directory", directory);
+  try {
+    const response = await fetch(url, { cache: "no-store", headers: { accept: "application/json" } });
+    return response.ok ? await response.json() : null;
+  } catch {
+    return null;
+  }
+}
+
 /** A page of the session list, as `{tag, body}`; without a body when it is the one of tag `known`. */
 export function listSessions({ cursor, q }, signal, known) {
   return get("/api/turnkeep/sessions", { cursor, q, limit: 40 }, signal, known);
@@ -67,6 +79,11 @@ export async function getSession(id, signal) {
 /** A page of turns, the newest or those before a cursor, in the form of `listSessions`. */
 export function getTurns(id, { turns, before }, signal, known) {
   return get(`/api/openchamber/sessions/${encodeURIComponent(id)}/messages`, { turns, before }, signal, known);
+}
+
+/** Where a stored session is had as an archive. */
+export function exportPath(id) {
+  return `/api/session.export?sessionId=${encodeURIComponent(id)}`;
 }
 
 /** One message with everything in it. */

@@ -27,6 +27,7 @@ export function withCode(sentence) {
 // Drawn on a 16 by 16 grid, as strokes.
 const ICONS = {
   back: "M10 3 5 8l5 5",
+  download: "M8 2.5v7.5M4.8 7 8 10.2 11.2 7M3 13h10",
   reload: "M13 8a5 5 0 1 1-1.6-3.7M13 2.5v3h-3",
   chevron: "m6 4 4 4-4 4",
   copy: "M5.5 5.5h7v7h-7zM3.5 10.5v-7h7",

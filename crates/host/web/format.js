@@ -89,11 +89,14 @@ export function titleOf(session) {
   return session.title.replace(/^((?:New|Child) session) - \d{4}-\d\d-\d\dT[\d:.]+Z$/, "$1");
 }
 
-/** The path as seen from the session's directory. */
+/** The path as seen from the session's directory, also one that is told from the root without its slash. */
 export function shortPath(path, cwd) {
   if (typeof path !== "string") return "";
-  const base = typeof cwd === "string" && cwd !== "/" ? cwd.replace(/\/+$/, "") : null;
-  return base && path.startsWith(`${base}/`) ? path.slice(base.length + 1) : path;
+  const base = typeof cwd === "string" ? cwd.replace(/\/+$/, "") : "";
+  if (base === "") return path;
+  if (path === base) return ".";
+  const start = [base, base.replace(/^\/+/, "")].find((start) => path.startsWith(`${start}/`));
+  return start === undefined ? path : path.slice(start.length + 1) || ".";
 }
 
 /** The last segment of a path. */

@@ -31,6 +31,27 @@ export function renewed(shown, page) {
   return all.sort((a, b) => (timeOf(a) === timeOf(b) ? 0 : timeOf(b) - timeOf(a)));
 }
 
+const NOTICES = {
+  unavailable: ["OpenCode does not answer", null],
+  login_refused: ["OpenCode refused the login", "Start turnkeep with `OPENCODE_SERVER_PASSWORD` set."],
+  stale: ["Not up to date", "turnkeep does not answer. Is it still running?"],
+  failed: ["OpenCode's list cannot be read", null],
+};
+
+/** What is amiss with a list that shows these sessions, as a title and a sentence. */
+export function amiss(word, sessions) {
+  const [title, sentence] = NOTICES[word] ?? NOTICES.failed;
+  if (sentence !== null) return [title, sentence];
+  const isKept = sessions.some(({ source }) => source === "upstream");
+  return [title, isKept ? "Its sessions are shown as they were last." : "Only stored sessions are listed."];
+}
+
+/** What to say when no session is shown; nothing when nobody knows whether there are any. */
+export function emptyWord(q, upstream) {
+  if (upstream === "ok") return q ? "No session mentions that." : "There are no sessions yet.";
+  return q ? "No stored session mentions that." : "";
+}
+
 /** Sessions without a time come last. */
 function timeOf({ updatedAt }) {
   return typeof updatedAt === "number" ? updatedAt : Number.NEGATIVE_INFINITY;

@@ -31,7 +31,7 @@ export function paced(act, every, clock = globalThis) {
 
 /**
  * Listens to the host's events as long as the page is visible. `heard` is given the session that
- * something happened in, and null when anything may have happened meanwhile. Answers with a
+ * something happened in and the event, and null when anything may have happened meanwhile. Answers with a
  * function that says whether events arrive.
  */
 export function listen(heard, { page = document, open = (url) => new EventSource(url), clock = globalThis } = {}) {
@@ -54,7 +54,7 @@ export function listen(heard, { page = document, open = (url) => new EventSource
       const { payload } = JSON.parse(data);
       if (payload?.type === "turnkeep.reset") heard(null);
       const session = sessionOf(payload);
-      if (session !== null) heard(session);
+      if (session !== null) heard(session, payload);
     };
     opened.onerror = () => {
       isOpen = false;

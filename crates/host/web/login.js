@@ -7,11 +7,11 @@ export const LOCKED = "turnkeep:locked";
 
 /** What to say to an answer that let nobody in: its status, 0 for none, and its `Retry-After`. */
 export function refusal(status, retryAfter) {
-  if (status === 401) return "That is not right.";
+  if (status === 401) return "Wrong password or token.";
   if (status === 429) {
     const minutes = Math.ceil(Number(retryAfter) / 60);
-    if (!(minutes > 1)) return "That was too often. Try again in a minute.";
-    return `That was too often. Try again in ${minutes} minutes.`;
+    if (!(minutes > 1)) return "Too many wrong passwords. Try again in a minute.";
+    return `Too many wrong passwords. Try again in ${minutes} minutes.`;
   }
   if (status === 503) return "Others are logging in. Try again in a few seconds.";
   if (status === 403) return "turnkeep does not know this address as its own. Behind a proxy that speaks HTTPS, name the proxy as `trusted_proxy`.";
@@ -66,6 +66,8 @@ function ask(status) {
     "form",
     { method: "dialog" },
     el("p", { class: "brand" }, el("img", { src: "/assets/icon.svg", alt: "", width: "22", height: "22" }), "turnkeep"),
+    // Password managers keep a password under a name.
+    el("input", { class: "hidden", type: "text", name: "username", value: "turnkeep", autocomplete: "username", readonly: true, tabindex: "-1", "aria-hidden": "true" }),
     el("label", { for: "login-password" }, label(status)),
     input,
     trouble,
@@ -105,11 +107,18 @@ function offerLogout(brand) {
   brand.append(button);
 }
 
-/** Asks for a login when one is needed, now or later, and offers to end the one there is. */
-export async function start(brand) {
+/**
+ * Asks for a login when one is needed, now or later, and offers to end the one there is. `conceal`
+ * takes what only those who are logged in may read off the page.
+ */
+export async function start(brand, conceal) {
   let status = null;
-  window.addEventListener(LOCKED, () => ask(status));
+  const lock = () => {
+    conceal();
+    ask(status);
+  };
+  window.addEventListener(LOCKED, lock);
   status = await askStatus();
   if (status?.via === "login") offerLogout(brand);
-  if (status?.authenticated === false) ask(status);
+  if (status?.authenticated === false) lock();
 }

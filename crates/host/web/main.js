@@ -1,5 +1,6 @@
 // Which session is read stands in the address, so that it can be kept, shared and gone back to.
 
+import { Activity } from "./activity.js";
 import * as login from "./login.js";
 import { listen, paced } from "./live.js";
 import * as sessions from "./sessions.js";
@@ -54,13 +55,26 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   document.getElementById("transcript-body").focus();
 });
 
-login.start(document.querySelector(".sessions-head .brand"));
+login.start(document.querySelector(".sessions-head .brand"), () => {
+  transcript.open(null);
+  sessions.clear();
+});
 const renewList = paced(sessions.refresh, LIST_PACE);
-const isLive = listen((session) => {
+const activity = new Activity();
+const isLive = listen((session, event) => {
+  if (session === null) activity.forget();
+  if (session === null || activity.take(event)) showActivity(session);
   renewList();
   transcript.heard(session);
 });
-transcript.tellLive(isLive);
+transcript.tellLive(isLive, activity, showActivity);
+sessions.tellActivity(activity);
+
+/** Shows what a session does, or, without one, what all of them do. */
+function showActivity(session) {
+  sessions.activityChanged();
+  transcript.activityChanged(session);
+}
 
 window.addEventListener("hashchange", show);
 sessions.search("");

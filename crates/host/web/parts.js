@@ -4,7 +4,7 @@ import { el, icon } from "./dom.js";
 import { duration, plural, shortPath } from "./format.js";
 import { render } from "./markdown.js";
 import { opening } from "./opened.js";
-import { counts, fileChip, toolRow } from "./tools.js";
+import { counts, fileElement, toolRow } from "./tools.js";
 
 /** How many lines of a group are shown before the rest is folded. */
 const SHOWN_ROWS = 7;
@@ -35,7 +35,7 @@ export function answerParts(records, { cwd, listed = false, isLive = false, mess
       if (line) {
         if (added.length > 0) endGroups();
         rows.push(line);
-      } else if (part.type !== "text") show(blockOf(part));
+      } else if (part.type !== "text") show(blockOf(part, { record, messages }));
       else if (textOf(part) === "") continue;
       else if (record.info?.summary === true) summary.push(textOf(part));
       else if (part.synthetic || record.info?.role === "user") {
@@ -103,10 +103,10 @@ function rowGroup(rows, isLive) {
   return group;
 }
 
-function blockOf(part) {
+function blockOf(part, lookup) {
   switch (part.type) {
     case "file":
-      return fileChip(part);
+      return fileElement(part, lookup);
     case "compaction":
       return el("p", { class: "divider" }, el("span", {}, "Conversation compacted"));
     case "subtask":
@@ -129,8 +129,8 @@ function folded(title, content) {
   return el("details", { class: "folded" }, el("summary", {}, icon("chevron"), title), el("div", { class: "prose" }, content));
 }
 
-/** What a person wrote, and what came with it. */
-export function promptParts(record) {
+/** What a person wrote, and what came with it. `messages` is where whole messages come from. */
+export function promptParts(record, messages = null) {
   const parts = partsOf(record);
   const texts = parts.filter((part) => part.type === "text" && textOf(part) !== "");
   const written = texts.filter((part) => !part.synthetic);
@@ -139,7 +139,7 @@ export function promptParts(record) {
   const problem = problemOf(record.info?.error);
   const shown = [
     written.length > 0 ? el("div", { class: "prose" }, written.flatMap((part) => render(part.text, { breaks: true }))) : null,
-    attached.length > 0 ? el("div", { class: "files" }, attached.map(blockOf)) : null,
+    attached.length > 0 ? el("div", { class: "files" }, attached.map((part) => blockOf(part, { record, messages }))) : null,
     added.length > 0 ? addedTexts(added.map(textOf)) : null,
     problem,
   ].filter(Boolean);

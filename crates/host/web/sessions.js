@@ -1,10 +1,11 @@
 // The list of sessions.
 
+import { isActive, stateWord } from "./activity.js";
 import { ApiError, getSession, listSessions } from "./api.js";
 import { el, fill, icon, withCode } from "./dom.js";
 import { follow, pause } from "./follow.js";
 import { ago, fullTime, lastSegment, titleOf } from "./format.js";
-import { groups, renewed } from "./list.js";
+import { amiss, emptyWord, groups, renewed } from "./list.js";
 import { notice } from "./parts.js";
 
 /** How many titles are asked for at a time. */
@@ -23,15 +24,33 @@ const view = {
 let current = null;
 let selected = null;
 
+/** What sessions do. */
+let activity = null;
+
+/** Says where it is kept what sessions do. */
+export function tellActivity(known) {
+  activity = known;
+}
+
+/** Shows anew what sessions do. */
+export function activityChanged() {
+  for (const session of current?.sessions ?? []) describe(current, session);
+}
+
 /** Shows the sessions that mention this text; all of them when it is empty. */
 export function search(text) {
-  current?.stop.abort();
-  inSight.disconnect();
+  clear();
   current = { q: text.trim(), stop: new AbortController(), sessions: [], links: new Map(), order: null, cursor: null, tag: null, notice: null, said: "ok", loading: false, more: true, asking: 0, wanted: [] };
-  fill(view.notice);
-  fill(view.list);
-  atEnd.unobserve(view.foot);
   load(current);
+}
+
+/** Shows no list. */
+export function clear() {
+  current?.stop.abort();
+  current = null;
+  inSight.disconnect();
+  atEnd.unobserve(view.foot);
+  for (const place of [view.notice, view.list, view.foot]) fill(place);
 }
 
 /** Reads the newest sessions again and keeps the older ones that are shown. */
@@ -47,8 +66,10 @@ export const refresh = follow(
     try {
       const { tag, body } = await listSessions({ q: list.q }, list.stop.signal, list.tag);
       if (list !== current || list.loading) return true;
-      renderNotice(list, body === null ? list.said : body.upstream);
-      if (body === null) return true;
+      if (body === null) {
+        renderNotice(list, list.said);
+        return true;
+      }
       list.tag = tag;
       const before = list.sessions;
       list.sessions = renewed(before, body);
@@ -56,6 +77,7 @@ export const refresh = follow(
       if (list.sessions.length === body.sessions.length) list.cursor = body.cursor;
       list.more = list.cursor !== null;
       arrange(list);
+      renderNotice(list, body.upstream);
       renderFoot(list);
       return true;
     } catch (error) {
@@ -119,29 +141,22 @@ function renderFoot(list) {
 
 function foot(list) {
   if (list.more) return el("button", { class: "older", type: "button", onclick: () => load(list) }, "Load more sessions");
-  // With OpenCode missing, nobody knows whether there are any.
-  if (list.sessions.length > 0 || list.said !== "ok") return null;
-  const text = list.q ? "No session mentions that." : "There are no sessions yet.";
+  const text = emptyWord(list.q, list.said);
+  if (list.sessions.length > 0 || text === "") return null;
   return el("div", { class: "empty" }, icon(list.q ? "search" : "list"), el("p", {}, text));
 }
-
-const NOTICES = {
-  unavailable: ["OpenCode does not answer", "Only stored sessions are listed."],
-  login_refused: ["OpenCode refused the login", "Start turnkeep with `OPENCODE_SERVER_PASSWORD` set."],
-  stale: ["Not up to date", "turnkeep does not answer. Is it still running?"],
-  failed: ["OpenCode's list cannot be read", "Only stored sessions are listed."],
-};
 
 /** Says what is amiss: with OpenCode, or with this list, which is `stale` then. */
 function renderNotice(list, word = "ok") {
   if (word !== "stale") list.said = word;
-  if (word === list.notice) return;
-  list.notice = word;
+  const [title, text] = amiss(word, list.sessions);
+  const print = word === "ok" ? word : JSON.stringify([word, text]);
+  if (print === list.notice) return;
+  list.notice = print;
   if (word === "ok") {
     fill(view.notice);
     return;
   }
-  const [title, text] = NOTICES[word] ?? NOTICES.failed;
   // A login that was refused once is refused until turnkeep or OpenCode is started anew.
   const retry = word === "login_refused" ? null : el("button", { class: "button text", type: "button" }, "Try again");
   retry?.addEventListener("click", () => search(list.q));
@@ -177,7 +192,8 @@ function describe(list, session) {
     if (!session.title && session.state === "ok") inSight.observe(link);
   }
   const when = ago(session.updatedAt);
-  const print = JSON.stringify([session, when]);
+  const state = activity.of(session.id);
+  const print = JSON.stringify([session, when, state]);
   if (print === line.print) return;
   line.print = print;
   const folder = lastSegment(session.cwd);
@@ -193,6 +209,7 @@ function describe(list, session) {
       session.parentID ? el("span", { title: `Continues ${session.parentID}` }, "branch") : null,
       session.blank ? el("span", {}, "empty") : null,
       session.state === "ok" ? null : el("span", { class: `badge ${session.state}`, title: session.reason ?? null }, session.state),
+      isActive(state) ? el("span", { class: `doing ${state}` }, stateWord(state)) : null,
     ),
   );
 }
@@ -210,9 +227,9 @@ const inSight = new IntersectionObserver(
     for (const { target, isIntersecting } of entries) {
       if (!isIntersecting) continue;
       inSight.unobserve(target);
-      current.wanted.push(target);
+      current?.wanted.push(target);
     }
-    askForTitles(current);
+    if (current) askForTitles(current);
   },
   { root: view.body },
 );

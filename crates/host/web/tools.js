@@ -25,16 +25,20 @@ function kind(tool) {
   return KINDS.find(([pattern]) => pattern.test(tool)) ?? [null, "spark", ANY_INPUT];
 }
 
-/** What the call was about, in one line. */
+/** What the call was about, in one line, and whether that is a path. */
 export function headline(part, cwd) {
   const state = part.state ?? {};
   const input = state.input ?? {};
   const [, , keys] = kind(part.tool ?? "");
   for (const key of [...keys, ...ANY_INPUT]) {
     const value = input[key];
-    if (typeof value === "string" && value !== "") return PATHS.has(key) ? shortPath(value, cwd) : value;
+    if (typeof value !== "string" || value === "") continue;
+    return PATHS.has(key) ? { text: shortPath(value, cwd), isPath: true } : { text: value, isPath: false };
   }
-  return typeof state.title === "string" ? state.title : "";
+  const title = typeof state.title === "string" ? state.title : "";
+  const text = shortPath(title, cwd);
+  // A title says in its own words what a call is about; for files, that is their path.
+  return { text, isPath: text !== title || (keys.includes("filePath") && title.includes("/") && !/\s/.test(title)) };
 }
 
 /** The numbers of lines added and taken away. */
@@ -49,6 +53,11 @@ export function counts(additions, deletions) {
   );
 }
 
+/** What a line is about. The end of a path says most, so it is its beginning that gives way. */
+function what({ text, isPath }) {
+  return isPath ? el("span", { class: "what path" }, el("bdi", { dir: "ltr" }, text)) : el("span", { class: "what" }, text);
+}
+
 /** A tool call as a line that opens. */
 export function toolRow(part, cwd, lookup) {
   const state = part.state ?? {};
@@ -61,7 +70,7 @@ export function toolRow(part, cwd, lookup) {
     { class: `row ${status}` },
     icon(kind(name)[1]),
     el("span", { class: "name" }, name),
-    el("span", { class: "what" }, headline(part, cwd)),
+    what(headline(part, cwd)),
     counts(metadata.additions, metadata.deletions),
     status === "completed" || status === "" ? null : el("span", { class: "state" }, STATES[status] ?? status),
     el("span", { class: "took" }, took),
@@ -78,10 +87,10 @@ export function callDetails(part, cwd) {
   const row = (key, ...value) => rows.push(el("dt", {}, key), el("dd", {}, ...value.flat()));
   const input = state.input ?? {};
   const title = typeof state.title === "string" ? state.title : "";
-  const said = [headline(part, cwd), ...Object.values(input)];
+  const said = [headline(part, cwd).text, ...Object.values(input)];
   if (title !== "" && !said.includes(title)) row("title", title);
   if (typeof input === "object") {
-    for (const [key, value] of Object.entries(input)) row(key, valueOf(value, key));
+    for (const [key, value] of Object.entries(input)) row(key, valueOf(PATHS.has(key) ? shortPath(value, cwd) || value : value, key));
   } else row("input", valueOf(input, "input"));
   for (const file of Array.isArray(metadata.files) ? metadata.files : []) {
     row("file", el("code", {}, shortPath(file?.relativePath ?? file?.filePath ?? file?.path, cwd)), " ", counts(file?.additions, file?.deletions) ?? "");
@@ -92,7 +101,7 @@ export function callDetails(part, cwd) {
   if (typeof state.error === "string" && state.error !== "") row("error", el("div", { class: "went-wrong" }, longText(state.error, "Error")));
   if (typeof state.output === "string") row("output", state.output === "" ? el("span", { class: "muted" }, "nothing") : longText(state.output, "Output"));
   const attached = Array.isArray(state.attachments) ? state.attachments.filter((file) => file !== null && typeof file === "object") : [];
-  if (attached.length > 0) row("files", attached.map(fileChip));
+  if (attached.length > 0) row("files", attached.map((file) => fileElement(file)));
   return rows.length > 0 ? el("dl", {}, rows) : el("p", { class: "muted" }, "Nothing more is known of this call.");
 }
 
@@ -101,9 +110,29 @@ function valueOf(value, key) {
   return text.length > MAX_INLINE || text.includes("\n") ? longText(text, key) : el("code", {}, text);
 }
 
+/** What can be shown of a picture: a form that browsers draw and that carries no script. */
+const PICTURE = /^data:image\/(?:png|jpe?g|webp|gif)[;,]/i;
+
+/** A file: a picture that can be looked at as a line that opens, anything else as a chip. */
+export function fileElement(part, lookup) {
+  const isPicture = typeof part.mime === "string" && part.mime.startsWith("image/");
+  const isHere = PICTURE.test(part.url ?? "");
+  if (!isPicture || !(isHere || (part.slim === true && lookup?.messages))) return fileChip(part);
+  return opening(el("summary", {}, fileChip(part)), part, (whole) => picture(whole, nameOf(part)), lookup);
+}
+
+function picture(part, name) {
+  if (!PICTURE.test(part.url ?? "")) return el("p", { class: "muted" }, "The image is not stored in the session.");
+  return el("img", { class: "picture", src: part.url, alt: name, decoding: "async" });
+}
+
+function nameOf(part) {
+  return part.filename || lastSegment(part.source?.path) || (typeof part.url === "string" && !part.url.startsWith("data:") ? lastSegment(part.url) : "") || "file";
+}
+
 /** A file as a chip: its name, kind and size. */
 export function fileChip(part) {
-  const name = part.filename || lastSegment(part.source?.path) || (typeof part.url === "string" && !part.url.startsWith("data:") ? lastSegment(part.url) : "") || "file";
+  const name = nameOf(part);
   const size = part.byteSize ?? part.size;
   const facts = [part.mime, part.width && part.height ? `${part.width} × ${part.height}` : "", bytes(size)].filter(Boolean);
   const isImage = typeof part.mime === "string" && part.mime.startsWith("image/");

@@ -1,13 +1,14 @@
 // One session: its last turns first, older ones as the reader scrolls up, newer ones as they come.
 
-import { ApiError, getMessage, getSession, getTurns } from "./api.js";
+import { endWord, isActive, stateWord } from "./activity.js";
+import { ApiError, askOpenCode, exportPath, getMessage, getSession, getTurns } from "./api.js";
 import { el, fill, icon, withCode } from "./dom.js";
 import { follow, pause } from "./follow.js";
 import { ago, fullTime, lastSegment, titleOf } from "./format.js";
 import { paced } from "./live.js";
 import { notice } from "./parts.js";
 import { foldTall, replaceTurn, turnElement } from "./turn.js";
-import { isOpen, joinNewer, joinOlder, recordsOf, summarize, toTurns } from "./turns.js";
+import { endOf, isOpen, joinNewer, joinOlder, recordsOf, toTurns } from "./turns.js";
 import { WholeMessages } from "./whole.js";
 
 const FIRST_TURNS = 3;
@@ -32,10 +33,14 @@ const view = {
 
 /** Whether the host tells of what happens. */
 let isLive = () => false;
+/** What sessions do. */
+let activity = null;
+/** What to call when it was found out what sessions do. */
+let foundOut = () => {};
 
-/** Says how to find out whether the host tells of what happens. */
-export function tellLive(told) {
-  isLive = told;
+/** Says how to find out whether the host tells of what happens, and where it is kept. */
+export function tellLive(told, known, found) {
+  [isLive, activity, foundOut] = [told, known, found];
 }
 
 /** The session that is shown; a new one for each, so that late answers find the old one gone. */
@@ -58,7 +63,7 @@ export function open(id) {
   }
   const stop = new AbortController();
   const messages = new WholeMessages((message) => getMessage(id, message, stop.signal));
-  current = { id, stop, messages, session: null, turns: [], cursor: null, tag: null, isLoading: false, trouble: null };
+  current = { id, stop, messages, session: null, turns: [], cursor: null, tag: null, isLoading: false, trouble: null, headPrint: null };
   renderHead(current);
   refresh();
 }
@@ -81,12 +86,33 @@ export function heard(session) {
   if (current !== null && (session === null || session === current.id)) refreshSoon();
 }
 
+/** Shows anew what a session does; without one, everything has to be found out anew. */
+export function activityChanged(session) {
+  if (current === null || (session !== null && session !== current.id)) return;
+  if (session === null) findActivity(current);
+  if (current.session) renderHead(current);
+  if (current.tag === null) return;
+  const wasAtEnd = nearEnd();
+  arrange(current, current.turns);
+  renderEnd(current);
+  if (wasAtEnd) scrollToEnd();
+}
+
+/** Asks OpenCode once what its session does; from there on events tell. */
+async function findActivity(shown) {
+  const { id, session } = shown;
+  if (!isLive() || !session || session.source === "store") return;
+  await activity.find(id, (path) => askOpenCode(path, session.cwd));
+  if (shown === current) foundOut(id);
+}
+
 async function loadSession(shown) {
   try {
     const session = await getSession(shown.id, shown.stop.signal);
     if (shown !== current) return;
-    const changed = shown.session?.cwd !== session.cwd;
+    const [changed, isNew] = [shown.session?.cwd !== session.cwd, shown.session === null];
     shown.session = session;
+    if (isNew) findActivity(shown);
     renderHead(shown);
     if (shown.tag !== null) renderEnd(shown);
     if (changed) keepPlace(() => arrange(shown, shown.turns, { anew: true }));
@@ -112,14 +138,14 @@ async function loadNewest(shown) {
     }
     const [page, turns] = await joined(shown, body);
     if (shown !== current) return true;
-    const isAtEnd = isFirst || nearEnd();
+    const wasAtEnd = isFirst || nearEnd();
     const before = shown.turns.at(-1);
     shown.tag = tag;
     if (page) shown.cursor = page.cursor;
     arrange(shown, turns);
     renderTop(shown);
     renderEnd(shown);
-    if (isAtEnd) scrollToEnd();
+    if (wasAtEnd) scrollToEnd();
     else if (shown.turns.at(-1)?.print !== before?.print) view.news.hidden = false;
     if (isFirst) observer.observe(view.top);
     else loadSession(shown);
@@ -193,14 +219,24 @@ function nearEnd() {
 }
 
 function scrollToEnd() {
+  isAtEnd = true;
   view.body.scrollTop = view.body.scrollHeight;
   view.news.hidden = true;
 }
 
 view.news.addEventListener("click", scrollToEnd);
 view.body.addEventListener("scroll", () => {
-  if (!view.news.hidden && nearEnd()) view.news.hidden = true;
+  isAtEnd = nearEnd();
+  if (isAtEnd) view.news.hidden = true;
 });
+
+/** Whether the reader was at the end when it was last scrolled or opened. */
+let isAtEnd = true;
+// Something that opens at the end leads away from it without scrolling.
+view.body.addEventListener("toggle", () => (isAtEnd = nearEnd()), true);
+new ResizeObserver(() => {
+  if (current !== null && current.tag !== null && isAtEnd) scrollToEnd();
+}).observe(view.body);
 
 /** Changes what stands above the reader's place, and leaves the place where it is. */
 function keepPlace(change) {
@@ -212,13 +248,16 @@ function keepPlace(change) {
 /** Shows these turns; only those that changed are made again, or all of them when asked to. */
 function arrange(shown, turns, { anew = false } = {}) {
   const before = new Map(shown.turns.map((turn) => [turn.id, turn]));
-  const isLive = isOpen(turns);
+  const state = activity.of(shown.id);
+  const goesOn = isActive(state) || (isOpen(turns) && state !== "idle");
   for (const turn of turns) {
-    const old = before.get(turn.id);
-    turn.print = JSON.stringify([isLive && turn === turns.at(-1), recordsOf(turn)]);
-    turn.element = old?.print === turn.print && !anew ? old.element : make(shown, turn, isLive && turn === turns.at(-1));
+    const isLast = goesOn && turn === turns.at(-1);
+    // The turn may be one that is shown, so what it was is looked up before it changes.
+    const { print, element } = before.get(turn.id) ?? {};
+    turn.print = JSON.stringify([isLast, recordsOf(turn)]);
+    turn.element = print === turn.print && !anew ? element : make(shown, turn, isLast);
     before.delete(turn.id);
-    if (old && turn.element !== old.element) replaceTurn(old.element, turn.element, anew);
+    if (element && turn.element !== element) replaceTurn(element, turn.element, anew);
   }
   for (const { element } of before.values()) element.remove();
   const added = [];
@@ -240,21 +279,28 @@ function make(shown, turn, isLive) {
 
 function renderHead(shown) {
   const { session } = shown;
+  const state = activity.of(shown.id);
   const title = titleOf(session) || shown.id;
+  const when = session ? timeOf(session) : null;
+  const print = JSON.stringify([title, when?.textContent, state, session && { ...session, updatedAt: null, revision: null }]);
+  if (print === shown.headPrint) return;
+  shown.headPrint = print;
   if (session) document.title = `${title} · turnkeep`;
   const facts = session
     ? [
         session.cwd ? el("span", { title: session.cwd }, lastSegment(session.cwd)) : null,
-        timeOf(session),
+        when,
         el("span", {}, session.source === "store" ? "session log" : "OpenCode"),
         typeof session.eventCount === "number" ? el("span", {}, `${session.eventCount} events`) : null,
         session.state === "ok" ? null : el("span", { class: `badge ${session.state}` }, session.state),
+        isActive(state) ? el("span", { class: `doing ${state}` }, stateWord(state)) : null,
       ]
     : [];
   fill(
     view.head,
     el("a", { class: "button back", href: "#/", "aria-label": "Back to the sessions" }, icon("back")),
     el("div", { class: "titles" }, el("h1", { title }, title), el("p", { class: "facts" }, facts)),
+    session?.source === "store" && session.state === "ok" ? el("a", { class: "button", href: exportPath(shown.id), download: true, title: "Export the session log as a ZIP archive", "aria-label": "Export" }, icon("download")) : null,
     el("button", { class: "button", type: "button", title: "Read the newest turns again", "aria-label": "Read the newest turns again", onclick: refresh }, icon("reload")),
   );
 }
@@ -273,10 +319,13 @@ function renderEnd(shown) {
     fill(view.end, notice("warning", "This session cannot be shown as it is", session.reason ? `${session.reason[0].toUpperCase()}${session.reason.slice(1)}.` : ""));
   } else if (shown.turns.length === 0) {
     fill(view.end, el("div", { class: "empty" }, icon("list"), el("p", {}, "Nothing was said in this session yet.")));
-  } else if (isOpen(shown.turns)) {
-    const text = summarize(shown.turns.at(-1)).open ? "The last answer has no end: it is being written, or was cut off." : "There is no answer yet.";
-    fill(view.end, el("p", { class: "note open" }, text));
-  } else fill(view.end);
+  } else {
+    const state = activity.of(shown.id);
+    const text = endWord(endOf(shown.turns), state);
+    // What is said already is not said again.
+    if (text !== "" && text === view.end.textContent) return;
+    fill(view.end, text === "" ? null : el("p", { class: "note open", role: "status" }, isActive(state) ? el("span", { class: `doing ${state}` }, text) : text));
+  }
 }
 
 /** When something last happened. The time of a file says when it was copied at best. */

@@ -8,7 +8,7 @@ import { summarize } from "./turns.js";
 /** Prompts taller than this many pixels are folded. */
 const TALL_PROMPT = 360;
 
-/** The element of a turn. `isLive` says that it goes on, `messages` is where whole messages come from. */
+/** The element of a turn. `isLive` says that it goes on, so that nothing is summed up yet, `messages` is where whole messages come from. */
 export function turnElement(turn, { cwd, isLive, messages }) {
   const facts = summarize(turn);
   const answers = answerParts(turn.rest, { cwd, listed: facts.diffs.length > 0, isLive, messages });
@@ -21,11 +21,11 @@ export function turnElement(turn, { cwd, isLive, messages }) {
           "section",
           { class: "prompt", "aria-label": "Prompt" },
           el("header", {}, el("span", { class: "who" }, "Prompt"), el("time", { title: fullTime(created) }, moment(created))),
-          el("div", { class: "prompt-body" }, promptParts(turn.prompt)),
+          el("div", { class: "prompt-body" }, promptParts(turn.prompt, messages)),
         )
       : null,
     answers.length > 0 ? el("section", { class: "answer", "aria-label": "Answer" }, answers) : null,
-    el("footer", {}, diffList(facts.diffs, cwd), factLine(facts)),
+    el("footer", {}, diffList(facts.diffs, cwd), isLive ? null : factLine(facts)),
   );
 }
 

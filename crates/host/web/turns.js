@@ -58,6 +58,12 @@ export function isOpen(turns) {
   return last !== undefined && (summarize(last).open || (last.prompt !== null && last.rest.length === 0));
 }
 
+/** How these turns end: "open" in an answer without an end, "unanswered", or "closed". */
+export function endOf(turns) {
+  if (!isOpen(turns)) return "closed";
+  return summarize(turns.at(-1)).open ? "open" : "unanswered";
+}
+
 /** What there is to say at the end of a turn. */
 export function summarize(turn) {
   const answers = turn.rest.filter((record) => record.info?.role === "assistant");

@@ -33,13 +33,14 @@ macro_rules! assets {
     };
 }
 
-const ASSETS: [Asset; 23] = assets! {
+const ASSETS: [Asset; 24] = assets! {
     "": HTML = "index.html",
     "assets/icon.svg": SVG = "icon.svg",
     "assets/base.css": CSS = "base.css",
     "assets/login.css": CSS = "login.css",
     "assets/sessions.css": CSS = "sessions.css",
     "assets/transcript.css": CSS = "transcript.css",
+    "assets/activity.js": JS = "activity.js",
     "assets/api.js": JS = "api.js",
     "assets/dom.js": JS = "dom.js",
     "assets/follow.js": JS = "follow.js",

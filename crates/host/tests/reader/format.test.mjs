@@ -28,6 +28,8 @@ test("paths are shown as seen from the session's directory", () => {
   assert.equal(shortPath("/work/demo/src/a.ts", "/work/demo"), "src/a.ts");
   assert.equal(shortPath("/work/demo2/a.ts", "/work/demo/"), "/work/demo2/a.ts");
   assert.equal(shortPath("/etc/hosts", "/"), "/etc/hosts");
+  assert.equal(shortPath("work/demo/src/a.ts", "/work/demo"), "src/a.ts", "told from the root, as titles are");
+  assert.equal(shortPath("/work/demo", "/work/demo/"), ".");
   assert.equal(shortPath(undefined, "/work"), "");
   assert.equal(lastSegment("/work/demo/"), "demo");
 });

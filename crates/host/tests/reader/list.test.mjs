@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { groups, renewed } from "../../web/list.js";
+import { amiss, emptyWord, groups, renewed } from "../../web/list.js";
 
 const session = (id, updatedAt, more = {}) => ({ id, updatedAt, title: null, lastPromptAt: null, blank: false, revision: "1", source: "store", ...more });
 const ids = (sessions) => sessions.map(({ id }) => id);
@@ -27,4 +27,20 @@ test("sessions of an OpenCode that does not answer stay in their places", () => 
   const page = { sessions: [session("ours", 5)], cursor: null };
   assert.deepEqual(ids(renewed(shown, { ...page, upstream: "unavailable" })), ["theirs", "ours"]);
   assert.deepEqual(ids(renewed(shown, { ...page, upstream: "ok" })), ["ours"]);
+});
+
+test("what is amiss fits what is shown", () => {
+  const [ours, theirs] = [session("a", 1), session("b", 2, { source: "upstream" })];
+  for (const word of ["unavailable", "failed", "what else"]) {
+    assert.equal(amiss(word, [ours])[1], "Only stored sessions are listed.");
+    assert.equal(amiss(word, [ours, theirs])[1], "Its sessions are shown as they were last.");
+  }
+  assert.match(amiss("login_refused", [theirs])[1], /PASSWORD/);
+});
+
+test("a search that finds nothing says so, with OpenCode or without", () => {
+  assert.equal(emptyWord("x", "ok"), "No session mentions that.");
+  assert.equal(emptyWord("x", "unavailable"), "No stored session mentions that.");
+  assert.equal(emptyWord("", "ok"), "There are no sessions yet.");
+  assert.equal(emptyWord("", "unavailable"), "");
 });

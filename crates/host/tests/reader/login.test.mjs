@@ -4,10 +4,14 @@ import { test } from "node:test";
 import { label, refusal } from "../../web/login.js";
 
 test("a lock-out is told in minutes, rounded up", () => {
-  assert.equal(refusal(429, "900"), "That was too often. Try again in 15 minutes.");
-  assert.equal(refusal(429, "841"), "That was too often. Try again in 15 minutes.");
-  assert.equal(refusal(429, "61"), "That was too often. Try again in 2 minutes.");
+  assert.equal(refusal(429, "900"), "Too many wrong passwords. Try again in 15 minutes.");
+  assert.equal(refusal(429, "841"), "Too many wrong passwords. Try again in 15 minutes.");
+  assert.equal(refusal(429, "61"), "Too many wrong passwords. Try again in 2 minutes.");
   for (const soon of ["60", "1", null, "soon"]) assert.match(refusal(429, soon), /in a minute\.$/);
+});
+
+test("a wrong password or token is called that", () => {
+  assert.equal(refusal(401, null), "Wrong password or token.");
 });
 
 test("every other refusal is a sentence", () => {

@@ -38,7 +38,7 @@ globalThis.document = { createElement: (tag) => new Node(tag), createElementNS: 
 const { ApiError } = await import("../../web/api.js");
 const { answerParts, diffList, problemOf, promptParts } = await import("../../web/parts.js");
 const { longText } = await import("../../web/opened.js");
-const { callDetails, fileChip } = await import("../../web/tools.js");
+const { callDetails, fileChip, headline } = await import("../../web/tools.js");
 const { WholeMessages } = await import("../../web/whole.js");
 const { toTurns } = await import("../../web/turns.js");
 
@@ -154,6 +154,42 @@ test("failures, interruptions and what cannot be read stand out", () => {
 test("files say what they are", () => {
   const chip = fileChip({ type: "file", mime: "image/png", filename: "a.png", byteSize: 12_345, width: 24, height: 16 });
   assert.equal(chip.text, "a.pngimage/png · 24 × 16 · 12 KB");
+});
+
+test("a picture is looked up when it is opened, and drawn when it is one", async () => {
+  const slim = { id: "f1", type: "file", mime: "image/png", filename: "a.png", slim: true };
+  for (const [url, drawn] of [
+    ["data:image/png;base64,AAAA", true],
+    ["data:image/jpeg;base64,AAAA", true],
+    ["data:image/svg+xml;base64,AAAA", false],
+    ["data:text/html,x", false],
+    ["https://example.org/a.png", false],
+    [undefined, false],
+  ]) {
+    const asked = [];
+    const messages = new WholeMessages(async (id) => (asked.push(id), { parts: [{ ...slim, slim: undefined, url }] }));
+    const [files] = promptParts({ info: { id: "u", role: "user" }, parts: [slim] }, messages);
+    const [line] = files.children;
+    assert.match(line.text, /^a\.pngimage\/png/);
+    assert.deepEqual(asked, []);
+    line.open = true;
+    line.listeners.toggle();
+    await settled();
+    const pictures = line.all().filter((element) => element.tag === "img");
+    assert.deepEqual(pictures.map(({ attributes }) => [attributes.src, attributes.alt]), drawn ? [[url, "a.png"]] : [], url);
+    if (!drawn) assert.match(line.text, /not stored/);
+  }
+  const [files] = promptParts({ info: { id: "u", role: "user" }, parts: [{ ...slim, mime: "text/plain" }] }, new WholeMessages(async () => ({})));
+  assert.equal(files.children[0].tag, "span", "nothing but pictures opens");
+});
+
+test("a path in a line is told from the session's folder", () => {
+  const of = (tool, state) => headline({ tool, state }, "/w/demo");
+  assert.deepEqual(of("read", { input: { filePath: "/w/demo/src/a.ts" } }), { text: "src/a.ts", isPath: true });
+  assert.deepEqual(of("edit", { title: "w/demo/src/a.ts" }), { text: "src/a.ts", isPath: true });
+  assert.deepEqual(of("edit", { title: "src/a.ts" }), { text: "src/a.ts", isPath: true });
+  assert.deepEqual(of("bash", { input: { command: "cat /w/demo/a" } }), { text: "cat /w/demo/a", isPath: false });
+  assert.deepEqual(of("task", { title: "Look into it" }), { text: "Look into it", isPath: false });
 });
 
 test("changed files are listed with their counts", () => {
