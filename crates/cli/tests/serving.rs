@@ -5,8 +5,10 @@
 mod support;
 
 use std::{
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpListener,
     process::{Child, ChildStderr, Command, Stdio},
+    thread,
 };
 
 use support::{Bench, Lines, ask, get, signal, text, turn};
@@ -110,6 +112,42 @@ fn an_address_that_others_reach_is_refused() {
     assert!(text(&output.stderr).contains("can be reached from other machines"), "{output:?}");
 }
 
+/// An upstream that is healthy, has no session, and lets nobody follow its events.
+fn upstream() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap_or(0) > 0 {}
+            let (status, body) = if head.contains("/global/health") {
+                ("200 OK", r#"{"healthy":true}"#)
+            } else if head.contains("/event") {
+                ("401 Unauthorized", "{}")
+            } else {
+                ("404 Not Found", r#"{"name":"NotFoundError","data":{}}"#)
+            };
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n\
+                 content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            let _ = stream.get_mut().write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn a_session_that_is_nowhere_is_told_from_one_to_be_looked_for_elsewhere() {
+    let bench = Bench::new();
+    let output = bench.run(&["show", "ses_1", "--upstream", &upstream()]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let told = "turnkeep: session \"ses_1\" is found neither in the store nor at the upstream\n";
+    assert_eq!(text(&output.stderr), told);
+}
+
 #[test]
 fn what_is_open_what_is_new_and_what_is_away_is_told_at_the_start() {
     let bench = Bench::new();
@@ -130,6 +168,10 @@ fn what_is_open_what_is_new_and_what_is_away_is_told_at_the_start() {
     let said = told(&["--store", "typo", "--upstream", "http://127.0.0.1:9"], away);
     assert!(said.contains("read the sessions, and run commands through the upstream"), "{said}");
     assert!(said.contains(is_new), "{said}");
+    let login =
+        "OpenCode refuses our login: set OPENCODE_SERVER_PASSWORD or upstream_password_file";
+    let said = told(&["--upstream", &upstream()], login);
+    assert!(said.contains("trouble=\"login_refused\""), "{said}");
 
     bench.run_with_input(&["append", "s", "--create"], turn(1, "a", "b").as_bytes());
     let said = told(&[], "serving at");
