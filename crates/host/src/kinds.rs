@@ -82,7 +82,7 @@ pub const KINDS: &[Kind] = &[
     kind("forked", 2, 409, "session log forks"),
     kind("half_saved", 7, 500, "the session was saved in part"),
     // Event streams.
-    kind("upgrade_required", 2, 426, "this is a WebSocket"),
+    kind("upgrade_required", 2, 426, "use a WebSocket here"),
     // The events of a session.
     kind("not_stored", 3, 404, "the session is not in the store: its log is not kept here"),
     // The transcript cache.
@@ -114,6 +114,7 @@ pub const KINDS: &[Kind] = &[
     kind("restarting", 7, 503, "OpenCode is restarting"),
     kind("service_unavailable", 7, 503, "OpenCode service unavailable"),
     kind("upstream_timed_out", 7, 504, "OpenCode upstream timed out"),
+    kind("upstream_login", 7, 502, "OpenCode refuses the login that this host has for it"),
     kind("upload_timed_out", 7, 408, "the request's body stopped coming"),
     kind("stored_session", 3, 404, "OpenCode does not have this session, turnkeep stores it"),
     kind("stored_session_is_read", 7, 409, "a stored session is only read here"),

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use turnkeep_turns::reconcile::Budgets;
 
@@ -65,4 +65,19 @@ fn the_transcript_cache_is_off_unless_it_is_named_and_the_option_beats_the_envir
     assert_eq!(named(Some("/set.sqlite"), Some("/env.sqlite")), path("/set.sqlite"));
     // Even one that will not do.
     assert_eq!(named(Some("/set.db"), Some("/env.sqlite")), path("/set.db"));
+}
+
+/// Clients have time-outs and buffers of their own that these fit.
+#[test]
+fn times_and_sizes_are_those_that_clients_count_on() {
+    let options = HostOptions::default();
+    let seconds = Duration::from_secs;
+    assert_eq!(options.page_deadline, seconds(45));
+    assert_eq!((options.replay_buffer_bytes, options.client_queue_bytes), (32 << 20, 8 << 20));
+    let timing = &options.event_timing;
+    assert_eq!((timing.connect, timing.stall), (seconds(15), seconds(20)));
+    assert_eq!(timing.retry, Duration::from_millis(250));
+    assert_eq!((timing.heartbeat, timing.socket_heartbeat), (seconds(10), seconds(15)));
+    assert_eq!((options.proxy.hold, options.proxy.head_deadline), (seconds(6), seconds(240)));
+    assert_eq!(options.reconcile.total_bytes, 64 << 20);
 }

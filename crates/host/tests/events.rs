@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use support::{
     events::{Block, SseClient, deaf},
     host::RunningHost,
+    logs::SAID,
     store::TestStore,
     upstream::{Act, ScriptedUpstream, answer, wait_until},
 };
@@ -41,7 +42,7 @@ async fn open(host: &RunningHost, target: &str) -> SseClient {
 }
 
 fn note(text: &str) -> Value {
-    json!({ "id": "evt_1", "type": "note", "properties": { "text": text } })
+    json!({ "id": "evt_1", "type": "note", "properties": { "text": text, "said": SAID } })
 }
 
 fn texts(blocks: &[Block]) -> Vec<&str> {

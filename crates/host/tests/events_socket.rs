@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use support::{
     events::{SocketClient, SseClient, deaf},
     host::RunningHost,
+    logs::SAID,
     store::TestStore,
     upstream::{Act, ScriptedUpstream, answer, wait_until},
 };
@@ -66,7 +67,7 @@ async fn open(host: &RunningHost, target: &str) -> SocketClient {
 }
 
 fn note(text: &str) -> Value {
-    json!({ "id": "evt_1", "type": "note", "properties": { "text": text } })
+    json!({ "id": "evt_1", "type": "note", "properties": { "text": text, "said": SAID } })
 }
 
 fn text(message: &Value) -> &str {
@@ -231,6 +232,44 @@ async fn large_patches_do_not_reach_a_client() {
 }
 
 #[tokio::test]
+async fn reasoning_goes_to_those_who_want_it() {
+    let (upstream, host) = host(|_| {}).await;
+    let mut with = open(&host, GLOBAL).await;
+    with.ready("global").await;
+    let mut filtered = Vec::new();
+    for (target, scope) in [
+        (format!("{GLOBAL}?includeReasoning=false"), "global"),
+        (format!("{HERE}&includeReasoning=false&includeReasoning=true"), "directory"),
+    ] {
+        let mut client = open(&host, &target).await;
+        client.ready(scope).await;
+        filtered.push(client);
+    }
+    for (id, kind) in [("r", "reasoning"), ("t", "text")] {
+        let part =
+            json!({ "id": id, "messageID": "m", "sessionID": "s", "type": kind, "text": "" });
+        let updated = json!({ "type": "message.part.updated", "properties": { "part": part } });
+        upstream.events.send("/d", &updated);
+        upstream.events.send(
+            "/d",
+            &json!({ "type": "message.part.delta", "properties": { "sessionID": "s",
+                "messageID": "m", "partID": id, "field": "text", "delta": "x" } }),
+        );
+    }
+    let all = with.take(4).await;
+    assert_eq!(all[0]["payload"]["properties"]["part"]["type"], "reasoning");
+    for client in &mut filtered {
+        assert_eq!(client.take(2).await, all[2..], "the same events under the same ids");
+    }
+    // What was missed passes the filter as well.
+    let last = all[0]["eventId"].as_str().unwrap();
+    let target = format!("{GLOBAL}?includeReasoning=false&lastEventId={last}");
+    let mut again = open(&host, &target).await;
+    assert_eq!(again.take(2).await, all[2..]);
+    again.ready("global").await;
+}
+
+#[tokio::test]
 async fn a_client_hears_a_heartbeat_and_is_pinged_while_the_upstream_is_there() {
     let (upstream, host) =
         host(|options| options.event_timing.socket_heartbeat = Duration::from_millis(30)).await;
@@ -253,11 +292,14 @@ async fn a_client_hears_a_heartbeat_and_is_pinged_while_the_upstream_is_there() 
     // What was on its way may still come.
     let silence = async { while client.try_next().await.is_ok() {} };
     assert!(tokio::time::timeout(Duration::from_millis(500), silence).await.is_err());
-    let pings = client.pings;
     upstream.events.answer_with(Act::Stream);
     assert_eq!(client.next().await["payload"]["type"], "turnkeep.reset");
-    assert!(client.pings > pings - 1);
     client.ready("global").await;
+    let pings = client.pings;
+    let beat = client.try_next().await.unwrap();
+    assert_eq!(beat["payload"]["type"], "openchamber:heartbeat");
+    client.try_next().await.unwrap();
+    assert!(client.pings > pings, "it goes on");
 }
 
 #[tokio::test]
@@ -388,7 +430,7 @@ async fn what_is_no_websocket_is_told_to_be_one() {
     let (_upstream, host) = host(|_| {}).await;
     for target in [GLOBAL, HERE] {
         let told = host.get(target).await;
-        assert_eq!((told.status, told.body.as_str()), (426, r#"{"error":"this is a WebSocket"}"#));
+        assert_eq!((told.status, told.body.as_str()), (426, r#"{"error":"use a WebSocket here"}"#));
     }
     let told = host.request("POST", GLOBAL).send().await.unwrap();
     assert_eq!(told.status, 405);

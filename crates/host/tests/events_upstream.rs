@@ -15,11 +15,12 @@ use std::{
 
 use serde_json::json;
 use support::{
-    events::SseClient,
+    events::{SseClient, deaf},
     host::RunningHost,
     store::TestStore,
     upstream::{Act, ScriptedUpstream, answer, response, wait_until},
 };
+use tokio::io::AsyncReadExt as _;
 use turnkeep_host::{HostOptions, Origin};
 
 const GLOBAL: &str = "/api/global/event";
@@ -238,4 +239,65 @@ async fn a_block_that_comes_in_pieces_is_one_event() {
         upstream.events.send_bytes([*byte]);
     }
     assert_eq!(client.next().await.data, event);
+}
+
+/// A stream of events of a reasoning and of a text part, whose lines end in any way.
+fn thinking_and_saying() -> (String, Vec<String>) {
+    let (mut stream, mut said) = (String::new(), Vec::new());
+    let mut ends = ["\n", "\r\n", "\r"].iter().cycle();
+    let mut tell = |payload: &str| {
+        let end = ends.next().unwrap();
+        stream += &["event: message", end, "data: ", payload, end, end].concat();
+    };
+    for (id, kind) in [("r", "reasoning"), ("t", "text")] {
+        // As nobody would spell it anew.
+        let event = format!(
+            r#"{{"type":"message.part.updated.1", "properties":{{"part":{{"id":"{id}","messageID":"m","type":"{kind}","n":1.0e0,"s":"\u0041\/"}} }} }}"#
+        );
+        tell(&event);
+        said.extend((id == "t").then_some(event));
+    }
+    for number in 0..40 {
+        for (id, word) in [("r", "SECRET"), ("t", "said")] {
+            let event = format!(
+                r#"{{"properties":{{"messageID":"m","partID":"{id}","field":"text","delta":"{word} é🦀 {number}"}},"type":"message.part.delta"}}"#
+            );
+            tell(&event);
+            said.extend((id == "t").then_some(event));
+        }
+    }
+    tell(r#"{"type":"end"}"#);
+    (stream + "\n", said)
+}
+
+#[tokio::test]
+async fn however_a_stream_is_cut_the_rest_keeps_its_order_and_bytes_without_reasoning() {
+    let (stream, said) = thinking_and_saying();
+    let bytes = stream.as_bytes();
+    let at_returns = || bytes.split_inclusive(|byte| *byte == b'\r').collect::<Vec<_>>();
+    for pieces in [vec![bytes], bytes.chunks(1).collect(), bytes.chunks(7).collect(), at_returns()]
+    {
+        let upstream = upstream(Act::Stream).await;
+        let host = start(&upstream, |_| {}).await;
+        upstream.events.wait_for_open(1).await;
+        let address = host.origin().replace("http://", "").parse().unwrap();
+        let mut client = deaf(address, &format!("{GLOBAL}?includeReasoning=false"), "").await;
+        for piece in pieces {
+            upstream.events.send_bytes(piece);
+        }
+        let mut got = Vec::new();
+        while !String::from_utf8_lossy(&got).contains(r#"{"type":"end"}"#) {
+            let reading = client.read_buf(&mut got);
+            let read = tokio::time::timeout(Duration::from_secs(10), reading).await;
+            assert_ne!(read.expect("more comes").unwrap(), 0, "it ended");
+        }
+        let text = String::from_utf8(got).unwrap();
+        assert!(!text.contains("SECRET") && !text.contains("reasoning"), "{text}");
+        let mut rest = text.as_str();
+        for event in &said {
+            let at = rest.find(&format!(r#""payload":{event}}}"#));
+            rest = &rest[at.unwrap_or_else(|| panic!("{event} in {rest}"))..];
+        }
+        assert_eq!(text.matches("id: ").count(), said.len() + 1, "dropped events have no ids");
+    }
 }

@@ -169,6 +169,10 @@ async fn a_real_session_is_exported_as_it_was_written() {
         assert_eq!(found[0].0, "session.jsonl");
         let (header, events) = golden(name);
         assert_eq!(String::from_utf8_lossy(&found[0].1), log_text(&header, &events), "{name}");
+        let line: Value =
+            serde_json::from_slice(found[0].1.split(|b| *b == b'\n').next().unwrap()).unwrap();
+        assert!(line["delegationDepth"].is_u64(), "always there: {line}");
+        assert_eq!(line.get("seedLength").is_some(), name == "subagent-fork-child", "{line}");
     }
 }
 

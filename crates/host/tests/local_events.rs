@@ -14,6 +14,7 @@ use futures_util::{Stream, StreamExt as _};
 use serde_json::{Value, json};
 use support::{
     host::RunningHost,
+    logs::SAID,
     store::{TestStore, WatchedStore, golden, header, made, prompt, turns},
     upstream::wait_until,
 };
@@ -70,7 +71,10 @@ impl Channel {
 
     /// Reads until an event of this type about this session has come.
     async fn until(&mut self, kind: &str, session: &str) {
+        // Heartbeats are more, too.
+        let deadline = Instant::now() + Duration::from_secs(10);
         while !self.kinds(session).contains(&kind.to_owned()) {
+            assert!(Instant::now() < deadline, "no {kind} in {:?}", self.kinds(session));
             self.more().await;
         }
     }
@@ -335,8 +339,26 @@ async fn a_deleted_session_is_told_of() {
     let info = |(_, event): (_, &Value)| event["payload"]["properties"]["info"].clone();
     let infos: Vec<_> = channel.of(&id).map(info).filter(|info| info["slug"].is_string()).collect();
     assert_eq!((&infos[0]["id"], &infos[0]["directory"]), (&json!(id), &json!("/work/demo")));
-    let titled = infos.iter().any(|info| info["title"] == "question 1");
+    let titled = infos.iter().any(|info| info["title"] == format!("question 1 {SAID}"));
     assert!(titled, "{infos:?}");
+}
+
+#[tokio::test]
+async fn a_session_without_events_is_told_of_whatever_its_date() {
+    let store = TestStore::new();
+    let anchor = store.add_made("anchor", &turns(1)).await;
+    let host = RunningHost::start(options(Arc::clone(&store.store) as _)).await;
+    let mut channel = Channel::open(&host, None).await;
+    watched(&host, &anchor).await;
+    // It says to have been created in 1970.
+    let writer = store.store.create(header("old"), &Cancel::never()).await.unwrap();
+    channel.until("session.created", "old").await;
+    writer.append(made(0, |at| 1000 + at, &turns(1)), &Cancel::never()).await.unwrap();
+    channel.until("session.idle", "old").await;
+    let kinds = channel.kinds("old");
+    assert_eq!(kinds.iter().filter(|kind| *kind == "session.created").count(), 1, "{kinds:?}");
+    assert_eq!((kinds[0].as_str(), kinds[1].as_str()), ("session.created", "session.status"));
+    writer.close().await.unwrap();
 }
 
 #[tokio::test]

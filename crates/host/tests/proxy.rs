@@ -138,7 +138,7 @@ async fn our_logins_stay_with_us_and_the_upstream_gets_its_own() {
 #[tokio::test]
 async fn what_the_upstream_says_to_a_browser_is_not_said_in_our_name() {
     let upstream = saying(
-        "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nset-cookie: a=1\r\n\
+        "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nset-cookie: a=1\r\n\
          www-authenticate: Basic realm=\"x\"\r\naccess-control-allow-origin: *\r\n\
          connection: x-hop\r\nx-hop: 1\r\nkeep-alive: timeout=5\r\nx-next-cursor: abc\r\n\
          link: <http://127.0.0.1:9/elsewhere>; rel=\"next\"\r\n\r\n",
@@ -146,7 +146,7 @@ async fn what_the_upstream_says_to_a_browser_is_not_said_in_our_name() {
     .await;
     let host = host_of(upstream.options()).await;
     let (answer, _) = ask(&host, &["GET /api/session HTTP/1.1"]).await;
-    assert_eq!(answer.status(), 401);
+    assert_eq!(answer.status(), 403);
     for name in
         ["set-cookie", "www-authenticate", "access-control-allow-origin", "x-hop", "keep-alive"]
     {
@@ -155,6 +155,16 @@ async fn what_the_upstream_says_to_a_browser_is_not_said_in_our_name() {
     assert_eq!(answer.header("x-next-cursor").as_deref(), Some("abc"));
     assert_eq!(answer.header("link").unwrap(), "<http://127.0.0.1:9/elsewhere>; rel=\"next\"");
     assert_eq!(answer.header("x-content-type-options").as_deref(), Some("nosniff"));
+}
+
+#[tokio::test]
+async fn a_login_that_the_upstream_refuses_is_not_the_clients() {
+    let upstream = saying("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n").await;
+    let host = host_of(upstream.options()).await;
+    let (answer, body) = ask(&host, &["GET /api/session HTTP/1.1"]).await;
+    assert_eq!(answer.status(), 502);
+    let expected = r#"{"error":"OpenCode refuses the login that this host has for it","code":"upstream_login"}"#;
+    assert_eq!(body, expected);
 }
 
 #[tokio::test]
@@ -349,4 +359,15 @@ async fn a_stored_session_is_not_handed_on() {
     assert!(upstream.heads().is_empty());
     let (answer, _) = ask(&host, &["GET /api/session/status HTTP/1.1"]).await;
     assert_eq!(answer.status(), 200);
+}
+
+#[tokio::test]
+async fn a_mistake_below_names_of_our_own_is_not_answered_with_a_web_page() {
+    let upstream = saying("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    let host = host_of(upstream.options()).await;
+    for path in ["/api/openchamber/nope", "/api/OpenChamber/session/x/messages", "/api/turnkeep/x"]
+    {
+        let (answer, body) = ask(&host, &[&format!("GET {path} HTTP/1.1")]).await;
+        assert_eq!((answer.status(), body.as_str()), (404, r#"{"error":"not found"}"#), "{path}");
+    }
 }

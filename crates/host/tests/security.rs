@@ -7,6 +7,7 @@ mod support;
 
 use std::{
     path::{Path, PathBuf},
+    process::Command,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -16,7 +17,7 @@ use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use support::{
     door::{Door, PASSWORD, ask_over, private},
     host::RunningHost,
-    logs::Logs,
+    logs::{self, Logs, SAID},
     store::{TestStore, prompt, turns},
     upstream::{ScriptedUpstream, answer},
 };
@@ -37,7 +38,7 @@ const SESSIONS: &str = "/api/turnkeep/sessions";
 const PAGE: &str = "/api/openchamber/sessions/s/messages";
 
 /// Every kind of route that takes something, by method, path and what it takes.
-const GUARDED: [(&str, &str, Scope); 25] = [
+const GUARDED: [(&str, &str, Scope); 32] = [
     ("GET", SESSIONS, Scope::Read),
     ("HEAD", SESSIONS, Scope::Read),
     ("GET", "/api/turnkeep/sessions/s", Scope::Read),
@@ -52,12 +53,19 @@ const GUARDED: [(&str, &str, Scope); 25] = [
     ("GET", "/api/global/event", Scope::Read),
     ("GET", "/api/event/ws", Scope::Read),
     ("GET", "/api/session.export?sessionId=s", Scope::Read),
-    ("GET", "/api/openchamber/transcript-cache/manifest", Scope::Read),
+    ("GET", "/api/global/event/ws", Scope::Read),
+    ("GET", "/api/openchamber/transcript-cache/session", Scope::Read),
+    ("GET", "/api/openchamber/transcript-cache/message", Scope::Read),
     ("GET", "/metrics", Scope::Read),
     ("GET", "/api/config", Scope::Read),
     ("POST", "/api/session/s/message", Scope::Write),
     ("DELETE", "/api/session/s", Scope::Write),
-    ("PUT", "/api/openchamber/transcript-cache/records", Scope::Write),
+    ("PUT", "/api/openchamber/transcript-cache/message", Scope::Write),
+    ("DELETE", "/api/openchamber/transcript-cache/message", Scope::Write),
+    ("DELETE", "/api/openchamber/transcript-cache/session", Scope::Write),
+    ("DELETE", "/api/openchamber/transcript-cache/generation", Scope::Write),
+    ("DELETE", "/api/openchamber/transcript-cache/all", Scope::Write),
+    ("POST", "/api/openchamber/transcript-cache/evict", Scope::Write),
     ("POST", PAGE, Scope::Write),
     ("GET", "/api/pty", Scope::Admin),
     ("GET", "/api/pty/1/connect", Scope::Admin),
@@ -564,6 +572,8 @@ async fn https_is_served_with_cookies_that_stay_on_it() {
         let host = "Host: localhost\r\n";
         let seen = ask("GET", "/health", host, "").await;
         assert_eq!((seen.status, seen.body.as_str()), (200, r#"{"status":"ok"}"#));
+        assert_eq!(seen.header("strict-transport-security"), None, "others are on localhost too");
+        let seen = ask("GET", "/health", "Host: keep.example\r\n", "").await;
         assert_eq!(seen.header("strict-transport-security"), Some("max-age=31536000"));
         let body = format!(r#"{{"password":"{PASSWORD}"}}"#);
         let seen = ask("POST", "/auth/login", host, &body).await;
@@ -657,6 +667,25 @@ async fn no_log_line_repeats_what_is_secret_or_said() {
         let line = text.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret}");
     }
+}
+
+/// Every test that starts a host is watched. This one is, in a process of its own, by what it logs.
+#[test]
+fn a_log_line_that_repeats_what_was_said_ends_any_test() {
+    const IN_CHILD: &str = "TURNKEEP_TEST_SAYS_TOO_MUCH";
+    if std::env::var_os(IN_CHILD).is_some() {
+        logs::watch();
+        tracing::trace!("somebody said {SAID}");
+        return;
+    }
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["a_log_line_that_repeats_what_was_said_ends_any_test", "--exact", "--nocapture"])
+        .env(IN_CHILD, "")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&child.stderr);
+    assert!(!child.status.success() && told.contains("repeats what it must not"), "{told}");
+    assert!(!told.contains(SAID), "nor is it repeated then");
 }
 
 #[tokio::test]

@@ -191,6 +191,29 @@ async fn what_is_wrong_with_a_log_has_a_status_or_breaks_the_body() {
 }
 
 #[tokio::test]
+async fn ids_are_as_long_as_on_every_other_route() {
+    let store = TestStore::new();
+    let upstream = ScriptedUpstream::start(|_| None).await;
+    let mut options = options(&store);
+    options.upstream = Some(upstream.options());
+    let host = RunningHost::start(options).await;
+    // A character of two UTF-16 units.
+    for (id, status) in
+        [("%F0%9F%98%80".repeat(256), 404), (format!("ses_{}", "x".repeat(509)), 400)]
+    {
+        for path in [
+            format!("/api/turnkeep/sessions/{id}"),
+            format!("/api/turnkeep/sessions/{id}/events"),
+            format!("/api/turnkeep/sessions/{id}/events/stream"),
+            format!("/api/session/{id}/message"),
+        ] {
+            assert_eq!(host.get(&path).await.status, status, "{path}");
+        }
+    }
+    assert!(upstream.requests().is_empty(), "nobody is asked for what is too long");
+}
+
+#[tokio::test]
 async fn a_stream_begins_where_its_client_is_and_goes_on() {
     let store = TestStore::new();
     let host = RunningHost::start(options(&store)).await;

@@ -4,7 +4,7 @@ import { day } from "./format.js";
 
 /** The sessions under their headings: by day, and those without a time last. */
 export function groups(sessions, now = Date.now()) {
-  const dated = sessions.filter(({ updatedAt }) => typeof updatedAt === "number");
+  const dated = sessions.filter(({ updatedAt }) => typeof updatedAt === "number").sort((a, b) => b.updatedAt - a.updatedAt);
   const undated = sessions.filter(({ updatedAt }) => typeof updatedAt !== "number");
   const found = [];
   for (const session of dated) {

@@ -3,9 +3,11 @@
 use std::{
     fs,
     io::{self, Read as _},
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
 };
+
+use rustix::fs::OFlags;
 
 /// More than any of these files needs.
 const MAX_BYTES: u64 = 8 << 20;
@@ -52,9 +54,11 @@ pub(super) struct Read {
     pub(super) stamp: Stamp,
 }
 
-/// Reads a file.
+/// Reads a file. What is no file is not waited for: a pipe that nobody writes to would keep whoever
+/// opens it for good.
 pub(super) fn read(path: &Path) -> io::Result<Read> {
-    let file = fs::File::open(path)?;
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::other("it is no file"));

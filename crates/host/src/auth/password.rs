@@ -33,6 +33,22 @@ pub(super) const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The most memory that looking at a password may take, in KiB.
 const MAX_MEMORY_KIB: u32 = 1 << 20;
 
+/// The most memory that may be gone over in all its passes, in KiB: some seconds of a core. A file
+/// with more would have its owner wait for a login that does not come.
+const MAX_WORK_KIB: u64 = 1 << 22;
+
+/// The longest password, in bytes. A login has to hold it, however it is escaped there.
+const MAX_BYTES: usize = 512;
+
+/// A shorter line is no hash, however it begins.
+const MIN_OTHER_HASH: usize = 24;
+
+/// How hashes of other kinds begin that people keep in such files.
+const OTHER_HASHES: [&str; 12] = [
+    "$1$", "$2a$", "$2b$", "$2x$", "$2y$", "$5$", "$6$", "$7$", "$y$", "$gy$", "$scrypt$",
+    "$pbkdf2",
+];
+
 /// Why there is no password.
 #[derive(Debug, Error)]
 pub enum PasswordError {
@@ -62,6 +78,16 @@ pub enum PasswordError {
     /// The first line is empty.
     #[error("the password file {} has no password in its first line", .file.display())]
     Empty {
+        /// The file named.
+        file: PathBuf,
+    },
+    /// The first line is longer than a login may be.
+    #[error(
+        "the password in the first line of the file {} has more than {MAX_BYTES} bytes, which no \
+         login can hold",
+        .file.display()
+    )]
+    Long {
         /// The file named.
         file: PathBuf,
     },
@@ -101,8 +127,10 @@ impl Password {
         let file = || path.to_owned();
         let file::Read { text, mode, .. } =
             file::read(path).map_err(|source| PasswordError::Read { file: file(), source })?;
+        // Some editors begin a file with a mark that nobody types.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let line = text.lines().next().unwrap_or_default();
-        let is_hash = line.starts_with("$argon2");
+        let is_hash = is_hash(line);
         let (forbidden, access) =
             if is_hash { (WRITABLE_BY_OTHERS, "written") } else { (READABLE_BY_OTHERS, "read") };
         if mode & forbidden != 0 {
@@ -110,6 +138,9 @@ impl Password {
         }
         if line.is_empty() {
             return Err(PasswordError::Empty { file: file() });
+        }
+        if !is_hash && line.len() > MAX_BYTES {
+            return Err(PasswordError::Long { file: file() });
         }
         let hash = if is_hash {
             usable(line.trim_end())
@@ -136,8 +167,18 @@ impl Password {
     }
 }
 
+/// Whether a line is a hash, of whichever kind. One that is of no use must not be taken for the
+/// password: whoever knows the hash would be let in, and whoever knows the password would not.
+fn is_hash(line: &str) -> bool {
+    let is_other = || OTHER_HASHES.iter().any(|kind| line.starts_with(kind));
+    line.starts_with("$argon2") || line.len() >= MIN_OTHER_HASH && is_other()
+}
+
 /// A hash whose cost is in bounds.
 fn usable(line: &str) -> Result<PasswordHashString, String> {
+    if !line.starts_with("$argon2") {
+        return Err("it is of another kind".to_owned());
+    }
     let hash = PasswordHash::new(line).map_err(|error| error.to_string())?;
     if hash.algorithm.as_str() != "argon2id" {
         return Err(format!("it is of the kind {}", hash.algorithm));
@@ -145,6 +186,9 @@ fn usable(line: &str) -> Result<PasswordHashString, String> {
     let params = argon2::Params::try_from(&hash).map_err(|error| error.to_string())?;
     if params.m_cost() > MAX_MEMORY_KIB {
         return Err("it takes more than 1 GiB of memory".to_owned());
+    }
+    if u64::from(params.m_cost()) * u64::from(params.t_cost()) > MAX_WORK_KIB {
+        return Err("it takes too long: more than 4 GiB of memory over all its passes".to_owned());
     }
     if hash.salt.is_none() || hash.hash.is_none() {
         return Err("it is cut short".to_owned());

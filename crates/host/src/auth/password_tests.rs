@@ -71,6 +71,10 @@ fn what_is_no_password_is_refused() {
             "$argon2id$v=19$m=4194304,t=1,p=1$c29tZXNhbHRzb21l$YWFhYWFhYWFhYWFhYWFhYQ",
             "more than 1 GiB",
         ),
+        (
+            "$argon2id$v=19$m=65536,t=4294967295,p=1$c29tZXNhbHRzb21l$YWFhYWFhYWFhYWFhYWFhYQ",
+            "too long",
+        ),
     ] {
         let error = read(line, 0o600).unwrap_err();
         assert!(matches!(error, PasswordError::Hash { .. }), "{error}");
@@ -80,4 +84,31 @@ fn what_is_no_password_is_refused() {
     for path in [folder.path().join("missing"), folder.path().to_owned()] {
         assert!(matches!(Password::read(&path), Err(PasswordError::Read { .. })));
     }
+}
+
+#[test]
+fn a_hash_of_another_kind_is_not_taken_for_the_password() {
+    for line in [
+        "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW",
+        "$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjlO/O817G3uBnIFNjnQJu",
+        "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc8",
+        "$y$j9T$F5Jx5fExrKuPp53xLKQ..1$tnSYvahCwPBHKZUspmcxMfb0.WiB9W.zEaKlOBL35rC",
+        "$pbkdf2-sha256$i=600000,l=32$c29tZXNhbHRzb21l$YWFhYWFhYWFhYWFhYWFhYQ",
+    ] {
+        let error = read(line, 0o600).unwrap_err();
+        assert!(matches!(error, PasswordError::Hash { .. }), "{line}: {error}");
+        assert!(!error.to_string().contains(line), "{error}");
+    }
+    for password in ["$6$ is what I paid", "$2a$"] {
+        assert!(read(password, 0o600).is_ok(), "{password}");
+    }
+}
+
+#[tokio::test]
+async fn what_can_never_be_sent_is_no_password() {
+    let marked = read("\u{feff}correct horse\n", 0o600).unwrap();
+    assert!(is(&marked, "correct horse").await);
+    assert!(matches!(read("\u{feff}\n", 0o600), Err(PasswordError::Empty { .. })));
+    assert!(read(&"x".repeat(512), 0o600).is_ok());
+    assert!(matches!(read(&"x".repeat(513), 0o600), Err(PasswordError::Long { .. })));
 }

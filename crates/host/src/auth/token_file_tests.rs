@@ -1,4 +1,6 @@
-use std::{fs, os::unix::fs::PermissionsExt as _, thread};
+use std::{
+    fs, os::unix::fs::PermissionsExt as _, process::Command, sync::mpsc, thread, time::Duration,
+};
 
 use tempfile::TempDir;
 
@@ -29,6 +31,17 @@ fn a_token_is_shown_once_and_only_its_hash_is_kept() {
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(file.path()), 0o600);
     assert_eq!(mode(file.path().parent().unwrap()), 0o700);
+}
+
+#[test]
+fn a_pipe_in_its_place_is_not_waited_for() {
+    let (folder, _) = file();
+    let path = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").args(["-m", "600"]).arg(&path).status().unwrap().success());
+    let (listed, list) = mpsc::channel();
+    thread::spawn(move || listed.send(TokenFile::new(path).list()));
+    let list = list.recv_timeout(Duration::from_secs(10)).expect("it is waited for");
+    assert!(matches!(list, Err(TokenFileError::Read { .. })), "{list:?}");
 }
 
 #[test]

@@ -14,13 +14,17 @@ use crate::events::{
 
 /// The event as the hub makes it.
 fn published(payload: &serde_json::Value) -> Arc<Event> {
+    published_text(&payload.to_string())
+}
+
+fn published_text(payload: &str) -> Arc<Event> {
     let hub = Hub::new(1 << 20, 1 << 20);
     let form = Form { wire: Wire::Sse, channel: Channel::Global, reasoning: true };
     let (mut client, _) = hub.subscribe(Watch { form, directory: None, last: None }).unwrap();
     hub.publish(Published {
         directory: Some("/d".to_owned()),
         project: None,
-        payload: Text::from(payload.to_string()),
+        payload: Text::from(payload),
         origin: Origin::Upstream,
     });
     let taken = std::future::poll_fn(|context| client.poll_take(context)).now_or_never();
@@ -73,6 +77,19 @@ fn clients_with_and_without_reasoning_share_what_has_none() {
     for form in forms() {
         let other = Form { reasoning: !form.reasoning, ..form.clone() };
         assert!(are_one(&event.encoded(&form).unwrap(), &event.encoded(&other).unwrap()));
+    }
+}
+
+#[test]
+fn what_is_neither_reduced_nor_filtered_leaves_as_it_came() {
+    // As nobody would spell it anew.
+    let payload =
+        r#"{ "type":"message.updated.1", "properties":{ "n":1.0e0,"s":"\u0041\/","n":[ ]}}"#;
+    let event = published_text(payload);
+    for form in forms() {
+        let sent = event.encoded(&form).unwrap();
+        let sent = std::str::from_utf8(&sent).unwrap();
+        assert!(sent.contains(payload), "{form:?}: {sent}");
     }
 }
 

@@ -162,6 +162,12 @@ fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     }
 }
 
+/// Whether a request was sent to a name of the loopback, which a browser shares with every other
+/// server of its machine.
+pub(crate) fn names_loopback(uri: &Uri, headers: &HeaderMap) -> bool {
+    host(uri, headers).is_some_and(|host| is_loopback_name(&host))
+}
+
 fn is_loopback_name(authority: &Authority) -> bool {
     if authority.as_str().contains('@') {
         return false;

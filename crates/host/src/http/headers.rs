@@ -2,9 +2,10 @@
 
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header},
 };
 
+use super::guard;
 use crate::{events::EventId, serve::Peer};
 
 /// What the reader may load: its own files, and images that a transcript carries inline. Nothing
@@ -29,12 +30,27 @@ const FIXED: [(HeaderName, &str); 7] = [
 /// A year over HTTPS only, once somebody has come over HTTPS.
 const STRICT_TRANSPORT: &str = "max-age=31536000";
 
+/// Whether a browser may be told to use HTTPS with this host from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strict {
+    Yes,
+    /// It did not come over HTTPS, or it came to a name of the loopback: other servers on the same
+    /// machine go by that name as well, and not all of them speak HTTPS.
+    No,
+}
+
+impl Strict {
+    pub(crate) fn of(peer: Peer, uri: &Uri, request: &HeaderMap) -> Self {
+        if peer.secure && !guard::names_loopback(uri, request) { Self::Yes } else { Self::No }
+    }
+}
+
 /// Adds what every response carries, and over HTTPS that it stays so.
-pub(crate) fn write(headers: &mut HeaderMap, peer: Peer) {
+pub(crate) fn write(headers: &mut HeaderMap, strict: Strict) {
     for (name, value) in FIXED {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    if peer.secure {
+    if strict == Strict::Yes {
         let value = HeaderValue::from_static(STRICT_TRANSPORT);
         headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
     }

@@ -79,6 +79,7 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
 async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Body> {
     let mut log = RequestLog::start(request.method(), host.metrics());
     let peer = Peer::of(request.extensions());
+    let strict = headers::Strict::of(peer, request.uri(), request.headers());
     let page = access::page(&host, &request, peer);
     let (response, page) = match page {
         Ok(page) => (admitted(&host, request, peer, &mut log).await, Some(page)),
@@ -91,7 +92,7 @@ async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Bod
     if let Some(page) = page {
         page.write_headers(response.headers_mut());
     }
-    headers::write(response.headers_mut(), peer);
+    headers::write(response.headers_mut(), strict);
     log.finish(response)
 }
 

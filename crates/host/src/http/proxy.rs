@@ -48,7 +48,7 @@ pub(super) async fn forward(
         return Err(Failure::of_kind("method_not_allowed"));
     }
     let target = target(request.uri().path())?;
-    if target.is_ours() {
+    if target.is_below("turnkeep") {
         return Err(Failure::of_kind("no_route"));
     }
     log.has_directory = asked.query.directory().is_some();
@@ -61,6 +61,9 @@ pub(super) async fn forward(
         log.session = Some(session).filter(|session| session.starts_with("ses_"));
     }
     let upstream = host.sources().upstream().ok_or_else(|| host.no_such_api())?;
+    if target.is_below("openchamber") {
+        return Err(Failure::of_kind("no_route"));
+    }
     log.source = Some("upstream");
     let target = target.with_query(request.uri().query(), host.proxy().directories(), None).await;
     let response = send(host, upstream, &target, request).await?;
@@ -217,6 +220,13 @@ async fn send(
     let response = forwarded.map_err(refused)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         return switched(host, upstream, on_upgrade, response);
+    }
+    // The client has sent no login that could be wrong, and would take this for ours.
+    if response.status() == StatusCode::UNAUTHORIZED {
+        tracing::warn!(
+            "OpenCode refuses our login: set OPENCODE_SERVER_PASSWORD or upstream_password_file"
+        );
+        return Err(Failure::with_code("upstream_login"));
     }
     let (answer, body) = response.into_parts();
     let mut response = Response::new(Body::empty());

@@ -50,17 +50,19 @@ impl SessionSummary {
         summary
     }
 
-    /// A session of the store that can be read.
+    /// A session of the store that can be read. When its last event was counts for more than when
+    /// its file was touched, which copying a store does.
     pub(crate) fn of_stat(stat: &SessionStat, glimpse: Option<Glimpse>) -> Self {
         let hints = stat.hints.as_ref();
         let glimpse = glimpse.or_else(|| hints.map(Glimpse::of_hints)).unwrap_or_default();
         let created_at = i64::try_from(stat.header.created_at).ok();
+        let last_event_at = hints.and_then(|hints| hints.last_event_at);
         Self {
             title: glimpse.title,
             cwd: stat.header.cwd.clone(),
             created_at,
-            updated_at: stat.modified_at.or(created_at),
-            updated_at_estimated: stat.modified_at.is_some(),
+            updated_at: last_event_at.or(stat.modified_at).or(created_at),
+            updated_at_estimated: last_event_at.is_none() && stat.modified_at.is_some(),
             last_prompt_at: glimpse.last_prompt_at,
             blank: glimpse.blank,
             event_count: stat.event_count.or(hints.map(|hints| hints.event_count)),

@@ -32,9 +32,10 @@ struct Known {
 
 impl Directories {
     /// The real path of a directory when it has another one than this; `None` when it has not, or
-    /// when that cannot be found out.
+    /// when that cannot be found out. A relative one is left to the server, which starts from a
+    /// directory of its own.
     pub(crate) async fn real(&self, directory: &str) -> Option<String> {
-        if directory.is_empty() {
+        if !directory.starts_with('/') {
             return None;
         }
         let known = self.known(directory);

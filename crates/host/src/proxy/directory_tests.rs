@@ -43,3 +43,11 @@ async fn few_directories_are_remembered() {
         assert!(directories.known.lock().unwrap().len() <= MAX_KNOWN);
     }
 }
+
+#[tokio::test]
+async fn a_relative_directory_is_left_to_the_server() {
+    let directories = Directories::default();
+    for relative in [".", "..", "src", "./src/", "src/.."] {
+        assert_eq!(directories.real(relative).await, None, "{relative}");
+    }
+}

@@ -30,7 +30,7 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 
 /// About the client and about us, which is none of the upstream's business. No cookie is: the
 /// upstream can set none through us.
-const CLIENTS: [HeaderName; 12] = [
+const CLIENTS: [HeaderName; 14] = [
     header::AUTHORIZATION,
     header::COOKIE,
     header::HOST,
@@ -41,7 +41,9 @@ const CLIENTS: [HeaderName; 12] = [
     header::FORWARDED,
     header::VIA,
     HeaderName::from_static("x-real-ip"),
+    HeaderName::from_static("x-http-method"),
     HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-method-override"),
     DIRECTORY_ENCODING,
 ];
 

@@ -107,11 +107,11 @@ impl Target {
         percent::decode_path(id).filter(|id| !["", "status", "active"].contains(&id.as_str()))
     }
 
-    /// Whether the path is one that this host keeps for itself, so that a mistake in it is not
-    /// answered with the upstream's web page.
-    pub(crate) fn is_ours(&self) -> bool {
+    /// Whether the first segment of the path is this one. What is below names that OpenCode does not
+    /// have is not handed on, so that a mistake in it is not answered with OpenCode's web page.
+    pub(crate) fn is_below(&self, name: &str) -> bool {
         let mut segments = self.path.split('/').skip(1);
-        segments.next().is_some_and(|name| name.eq_ignore_ascii_case("turnkeep"))
+        segments.next().is_some_and(|first| first.eq_ignore_ascii_case(name))
     }
 }
 

@@ -118,7 +118,7 @@ impl Reader {
                 Fetched { answer, bytes, room: Some(room) }
             }
             Err(trouble) => {
-                tracing::warn!(session = ?self.id, trouble = trouble.label(), "upstream");
+                note(&self.id, trouble);
                 Fetched::from(answer(trouble))
             }
         })
@@ -163,11 +163,9 @@ impl OpenCodeSession {
             source.upstream.get(&segments, &query, MAX_SINGLE_BYTES).await
         };
         let (reply, _) = self.reader.source.wholes.join(key, Moment::default(), read).await;
-        reply.map(|Reply { body, room, .. }| Whole { text: body, room: Some(room) }).inspect_err(
-            |trouble| {
-                tracing::warn!(session = ?self.reader.id, trouble = trouble.label(), "upstream");
-            },
-        )
+        reply
+            .map(|Reply { body, room, .. }| Whole { text: body, room: Some(room) })
+            .inspect_err(|trouble| note(&self.reader.id, *trouble))
     }
 }
 
@@ -219,6 +217,17 @@ impl Source for OpenCodeSession {
     }
 }
 
+/// Logs what went wrong. What a client asked for that is not there is no trouble of anyone's.
+fn note(session: &str, trouble: Trouble) {
+    let trouble_label = trouble.label();
+    match trouble {
+        Trouble::NotFound | Trouble::MessageNotFound | Trouble::BadCursor => {
+            tracing::debug!(session = ?session, trouble = trouble_label, "upstream");
+        }
+        _ => tracing::warn!(session = ?session, trouble = trouble_label, "upstream"),
+    }
+}
+
 /// Whether the server can have a message of this id. It answers others as if they were mistakes.
 fn may_be_messages(id: &str) -> bool {
     id.starts_with("msg")
@@ -238,8 +247,12 @@ fn answer(trouble: Trouble) -> Answer {
     }
 }
 
-/// The directory with its symbolic links resolved; as it is when that cannot be done.
+/// The directory with its symbolic links resolved; as it is when that cannot be done, and when it
+/// is relative: the server starts from a directory of its own.
 async fn real_path(directory: &str) -> String {
+    if !directory.starts_with('/') {
+        return directory.to_owned();
+    }
     let real = tokio::fs::canonicalize(directory).await.ok();
     real.and_then(|path| path.into_os_string().into_string().ok())
         .unwrap_or_else(|| directory.to_owned())

@@ -17,7 +17,7 @@ use super::{
     store::{TestStore, turns},
 };
 
-pub const PASSWORD: &str = "correct horse battery";
+pub const PASSWORD: &str = "correct horse canary-0815 battery";
 
 /// What any answer takes at most.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -13,7 +13,10 @@ use tokio::{
 };
 use turnkeep_host::{Host, HostOptions};
 
-use super::contract::{Asked, Told, check};
+use super::{
+    contract::{Asked, Told, check},
+    logs,
+};
 
 /// A client of a host. The host's address stays in here, so that every answer is looked at as the
 /// clients of its route do.
@@ -54,6 +57,7 @@ pub struct Answer {
 
 impl RunningHost {
     pub async fn start(mut options: HostOptions) -> RunningHost {
+        logs::watch();
         options.listen = "127.0.0.1:0".parse().unwrap();
         let host = Arc::new(Host::new(options).unwrap());
         let listener = host.bind().await.unwrap();

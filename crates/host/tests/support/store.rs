@@ -26,6 +26,8 @@ use turnkeep_store::{
     verify::{Progress, Verification},
 };
 
+use super::logs::SAID;
+
 /// A store in a folder of its own.
 #[derive(Debug)]
 pub struct TestStore {
@@ -138,14 +140,14 @@ pub fn turns_in(range: RangeInclusive<usize>) -> Vec<(&'static str, Value)> {
             "message": {
                 "role": "assistant",
                 "id": format!("answer-{turn}"),
-                "content": [{ "type": "text", "text": format!("answer {turn}") }],
+                "content": [{ "type": "text", "text": format!("answer {turn} {SAID}") }],
                 "source": { "kind": "model", "provider": "p", "model": "m" },
             },
         });
         [
             ("turn/start", json!({ "turn": turn })),
-            prompt(&format!("prompt-{turn}"), &format!("question {turn}")),
-            notice(&format!("notice-{turn}"), "by the way"),
+            prompt(&format!("prompt-{turn}"), &format!("question {turn} {SAID}")),
+            notice(&format!("notice-{turn}"), &format!("by the way, {SAID}")),
             ("assistant/message", answer),
             ("turn/end", json!({ "turn": turn, "reason": { "kind": "completed" } })),
         ]

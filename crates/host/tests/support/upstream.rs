@@ -20,6 +20,8 @@ use tokio::{
 };
 use turnkeep_host::UpstreamOptions;
 
+use super::logs::SAID;
+
 /// One request that came.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -365,7 +367,7 @@ pub fn rows(turns: usize) -> Vec<Value> {
     let row = |index: usize, id: String, role: &str| {
         json!({
             "info": { "id": id, "role": role, "time": { "created": 1000 + index } },
-            "parts": [{ "type": "text", "text": format!("text of {id}") }],
+            "parts": [{ "type": "text", "text": format!("text of {id}, {SAID}") }],
         })
     };
     (0..turns * 3)

@@ -52,6 +52,9 @@ const QUIET: Duration = Duration::from_secs(60);
 /// How far the clocks of the store and of this machine may be apart, in milliseconds.
 const CLOCK_SLACK: u64 = 60_000;
 
+/// How often a session is read again whose log has changed and brought nothing.
+const MAX_VAIN_READS: u32 = 20;
+
 /// How many times longer than it takes the store is left alone between two looks.
 const REST: u32 = 9;
 
@@ -100,6 +103,10 @@ struct Watch<'a> {
     /// Whether those were all there are.
     is_all_known: bool,
     tails: HashMap<SessionId, Tail>,
+    /// How often sessions were read since they changed without anything coming of it. A writer in
+    /// this process may have it on disk, and not have acknowledged it yet: then nothing changes any
+    /// more when it does.
+    vain_reads: HashMap<SessionId, u32>,
 }
 
 impl<'a> Watch<'a> {
@@ -113,6 +120,7 @@ impl<'a> Watch<'a> {
             known: HashMap::new(),
             is_all_known: false,
             tails: HashMap::new(),
+            vain_reads: HashMap::new(),
         };
         let (entries, next) = watch.list(None).await?;
         watch.note(&entries, next.is_none());
@@ -194,11 +202,17 @@ impl<'a> Watch<'a> {
     }
 
     /// Whether the session is as it was: when it was last looked at, or, if it was too far down in
-    /// the list then, when this began.
+    /// the list then, when this began. Where all are known, one that is not is new whatever its
+    /// date: what has no event yet may have been created for a conversation of long ago.
     fn is_known(&self, entry: &SessionEntry) -> bool {
         let Some(stat) = &entry.stat else { return true };
         match self.known.get(&entry.id) {
-            Some(known) => known.revision == stat.revision,
+            Some(known) => {
+                let vain_reads = self.vain_reads.get(&entry.id);
+                known.revision == stat.revision
+                    && vain_reads.is_none_or(|reads| *reads > MAX_VAIN_READS)
+            }
+            None if self.is_all_known => false,
             None => u64::try_from(modified_at(stat)).is_ok_and(|at| at + CLOCK_SLACK < self.began),
         }
     }
@@ -207,6 +221,7 @@ impl<'a> Watch<'a> {
         self.is_all_known = is_all;
         let stats = entries.iter().filter_map(|entry| entry.stat.as_ref());
         self.known = stats.map(|stat| (stat.header.id.clone(), Known::of(stat))).collect();
+        self.vain_reads.retain(|id, _| self.known.contains_key(id));
     }
 
     /// Sessions that were at the top of the list, and should still be there.
@@ -242,6 +257,9 @@ impl<'a> Watch<'a> {
     /// Publishes what has come to a session.
     async fn follow(&mut self, stat: &SessionStat) {
         let id = &stat.header.id;
+        if self.known.get(id).is_none_or(|known| known.revision != stat.revision) {
+            self.vain_reads.remove(id);
+        }
         let known = self.known.get(id).map(|known| (known.header == stat.header, known.count));
         let mut count = match known {
             Some((true, count)) => count,
@@ -302,7 +320,13 @@ impl<'a> Watch<'a> {
             let started = Tail::start(self.log, self.log.coverage(), stat, count).await;
             started.map_err(|error| error.kind())?
         };
+        let before = tail.next_seq();
         let read = tail.read_on(&mut self.publisher).await;
+        if tail.next_seq() == before {
+            *self.vain_reads.entry(id.clone()).or_default() += 1;
+        } else {
+            self.vain_reads.remove(id);
+        }
         self.tails.insert(id.clone(), tail);
         read.map_err(|error| error.kind())
     }
