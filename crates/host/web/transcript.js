@@ -288,12 +288,12 @@ function renderHead(shown) {
   if (session) document.title = `${title} · turnkeep`;
   const facts = session
     ? [
+        isActive(state) ? el("span", { class: `doing ${state}` }, stateWord(state)) : null,
         session.cwd ? el("span", { title: session.cwd }, lastSegment(session.cwd)) : null,
         when,
         el("span", {}, session.source === "store" ? "session log" : "OpenCode"),
         typeof session.eventCount === "number" ? el("span", {}, `${session.eventCount} events`) : null,
         session.state === "ok" ? null : el("span", { class: `badge ${session.state}` }, session.state),
-        isActive(state) ? el("span", { class: `doing ${state}` }, stateWord(state)) : null,
       ]
     : [];
   fill(
