@@ -53,13 +53,13 @@ impl Bench {
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Output {
-        self.command(args).stdin(Stdio::null()).output().unwrap()
+        quiet(self.command(args).stdin(Stdio::null()).output().unwrap())
     }
 
     pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Output {
         let mut child = self.spawn(args);
         child.stdin.take().unwrap().write_all(input).unwrap();
-        child.wait_with_output().unwrap()
+        quiet(child.wait_with_output().unwrap())
     }
 
     /// Starts the command with all its streams piped.
@@ -108,14 +108,16 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
 }
 
 /// One turn of a conversation, as lines of input.
+///
+/// It says more than is shown of it: a word that must not be told of anywhere else.
 pub(crate) fn turn(number: u32, asked: &str, answered: &str) -> String {
     let user = serde_json::json!({"type": "user/message", "surfaceOp": "append", "data": {
-        "id": format!("u{number}"), "role": "user", "source": {"kind": "user"},
+        "id": format!("u{number}"), "role": "user", "source": {"kind": "user"}, "note": CANARY,
         "content": [{"type": "text", "text": asked}],
     }});
     let assistant = serde_json::json!({"type": "assistant/message", "surfaceOp": "append", "data": {
         "turn": number, "step": 1, "message": {
-            "id": format!("a{number}"), "role": "assistant",
+            "id": format!("a{number}"), "role": "assistant", "note": CANARY,
             "source": {"kind": "model", "provider": "p", "model": "m"},
             "content": [{"type": "text", "text": answered}],
         },
@@ -152,6 +154,17 @@ impl Lines {
         self.0.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
+}
+
+/// In every message that tests make, and in no sentence on standard error, be it a log line or a
+/// failure.
+const CANARY: &str = "canary-of-a-message";
+
+/// Makes sure that a command said nothing on standard error of what is in messages.
+fn quiet(output: Output) -> Output {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!told.contains(CANARY), "content of a message was told of");
+    output
 }
 
 /// Sends a signal to a child.
