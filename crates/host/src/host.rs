@@ -53,7 +53,6 @@ pub struct Host {
     limits: ConnectionLimits,
     tls: Option<Tls>,
     proxies: Proxies,
-    shutdown: Shutdown,
     transcript_cache_path: Option<PathBuf>,
     /// Open while the host serves, when there is one.
     transcript_cache: OnceLock<TranscriptCache>,
@@ -107,7 +106,6 @@ impl Host {
             limits: options.limits,
             tls: options.tls.as_ref().map(serve::acceptor).transpose()?,
             proxies: Proxies::new(options.auth.trusted_proxies),
-            shutdown: Shutdown::default(),
             transcript_cache_path: options.transcript_cache.filter(|path| !is_blank(path)),
             transcript_cache: OnceLock::new(),
             proxy: Proxy::new(options.proxy),
@@ -151,7 +149,7 @@ impl Host {
             limits: self.limits.clone(),
             proxies: self.proxies.clone(),
             tls: self.tls.clone(),
-            shutdown: self.shutdown.clone(),
+            shutdown: Shutdown::default(),
             router: http::router(Arc::clone(&self)),
         };
         let live = self.live.begin(self.sources.opencode.clone(), self.sources.log.clone());
@@ -299,11 +297,6 @@ impl Host {
 
     pub(crate) fn limits(&self) -> &ConnectionLimits {
         &self.limits
-    }
-
-    /// The signal that this host stops, for what would otherwise go on for ever.
-    pub(crate) fn shutdown(&self) -> &Shutdown {
-        &self.shutdown
     }
 
     /// What makes archives of the store's sessions, if there is a store.

@@ -19,7 +19,7 @@ use crate::{
     auth::{self, Denial, Ending, Pass, Scope, Via, Wait, Watched},
     failure::Failure,
     host::Host,
-    serve::{Hangup, Peer},
+    serve::{Hangup, Peer, Shutdown},
 };
 
 /// How much a login may say.
@@ -200,6 +200,7 @@ pub(super) fn watched(
     response: Response<Body>,
     pass: Pass,
     hangup: Option<Hangup>,
+    shutdown: &Shutdown,
 ) -> Response<Body> {
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         if let Some(hangup) = hangup {
@@ -219,7 +220,7 @@ pub(super) fn watched(
     let media_type = response.headers().get(header::CONTENT_TYPE);
     let is_events = media_type.is_some_and(|it| it.as_bytes().starts_with(b"text/event-stream"));
     let ending = if is_events { Ending::Quiet } else { Ending::Broken };
-    let (every, shutdown) = (host.limits().recheck, host.shutdown());
+    let every = host.limits().recheck;
     response.map(|body| Body::new(Watched::new(body, pass, ending, every, shutdown)))
 }
 

@@ -52,7 +52,11 @@ use self::{
     query::Query,
     route::{MalformedPath, Route},
 };
-use crate::{failure::Failure, host::Host, serve::Peer};
+use crate::{
+    failure::Failure,
+    host::Host,
+    serve::{Peer, Shutdown},
+};
 
 /// Bodies below this many bytes are not worth compressing.
 const COMPRESS_FROM_BYTES: u64 = 1024;
@@ -114,6 +118,7 @@ async fn admitted(
         request.extensions_mut().insert(pass.clone());
     }
     let hangup = request.extensions().get().cloned();
+    let shutdown = Shutdown::of(request.extensions());
     let span = log.span();
     let handled = handle(host, &asked, request, log).instrument(span).await;
     let mut response = handled.unwrap_or_else(|failure| {
@@ -122,7 +127,7 @@ async fn admitted(
     });
     let Some(pass) = pass else { return Ok(response) };
     headers::keep_private(&mut response);
-    Ok(access::watched(host, response, pass, hangup))
+    Ok(access::watched(host, response, pass, hangup, &shutdown))
 }
 
 /// What a handler gets to see of a request.

@@ -27,6 +27,7 @@ use crate::{
         list::{self, ListQuery},
         tunnel,
     },
+    serve::Shutdown,
     source::LogSource,
     upstream::{Forward, Trouble, Unforwarded, Upstream},
 };
@@ -203,6 +204,7 @@ async fn send(
     let options = host.proxy().options();
     let upgrade = headers::wanted_upgrade(request.headers());
     let on_upgrade = upgrade.as_ref().and_then(|_| request.extensions_mut().remove::<OnUpgrade>());
+    let shutdown = Shutdown::of(request.extensions());
     let (parts, body) = request.into_parts();
     let mut forwarded = headers::to_upstream(&parts.headers, host.proxy().directories()).await;
     if let (Some(protocol), Some(_)) = (upgrade, &on_upgrade) {
@@ -219,7 +221,7 @@ async fn send(
     upstream.calls().forwarded(forwarded.as_ref().map_or_else(|why| why.label(), |_| "answered"));
     let response = forwarded.map_err(refused)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        return switched(host, upstream, on_upgrade, response);
+        return switched(&shutdown, upstream, on_upgrade, response);
     }
     // The client has sent no login that could be wrong, and would take this for ours.
     if response.status() == StatusCode::UNAUTHORIZED {
@@ -245,7 +247,7 @@ async fn send(
 
 /// Both connections become what the client wanted.
 fn switched(
-    host: &Host,
+    shutdown: &Shutdown,
     upstream: &Upstream,
     on_upgrade: Option<OnUpgrade>,
     mut answer: Response<Incoming>,
@@ -255,7 +257,7 @@ fn switched(
         return Err(Failure::of_kind("service_unavailable"));
     };
     let server = hyper::upgrade::on(&mut answer);
-    tunnel::join(client, server, host.shutdown());
+    tunnel::join(client, server, shutdown);
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let mut headers = headers::to_client(answer.headers().clone(), upstream.place());

@@ -149,6 +149,7 @@ impl Serving {
         let patience = self.limits.body_idle;
         let mut request = request.map(|body| Body::new(RequestBody::new(body, patience)));
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(self.shutdown.clone());
         request
     }
 }

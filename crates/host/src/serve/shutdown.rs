@@ -1,14 +1,21 @@
-//! The signal that the host stops.
+//! The signal that serving stops.
 
+use axum::http::Extensions;
 use tokio_util::sync::CancellationToken;
 
-/// Tells everything that would go on for ever, event streams above all, that the host stops.
+/// Tells everything that would go on for ever, event streams above all, that its listener stops. In
+/// the extensions of every request: one host may serve several listeners, and one after the other.
 ///
 /// Clones are the same signal. Once given it stays given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shutdown(CancellationToken);
 
 impl Shutdown {
+    /// The one of the listener that a request came in by.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        extensions.get().cloned().unwrap_or_default()
+    }
+
     /// Gives the signal.
     pub(crate) fn begin(&self) {
         self.0.cancel();
