@@ -371,3 +371,19 @@ async fn a_mistake_below_names_of_our_own_is_not_answered_with_a_web_page() {
         assert_eq!((answer.status(), body.as_str()), (404, r#"{"error":"not found"}"#), "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_client_that_takes_no_encoding_is_told_what_was_done_all_the_same() {
+    let body = "x".repeat(4096);
+    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let upstream = saying(answer.leak()).await;
+    let host = host_of(upstream.options()).await;
+    for refusal in ["identity;q=0", "*;q=0"] {
+        let accept = format!("accept-encoding: {refusal}");
+        let lines = ["POST /api/session/ses_1/message HTTP/1.1", "content-length: 0", &accept];
+        let (answer, sent) = ask(&host, &lines).await;
+        assert_eq!((answer.status(), sent), (200, body.clone()), "{refusal}");
+        let (answer, _) = ask(&host, &["GET / HTTP/1.1", &accept]).await;
+        assert_eq!(answer.status(), 200, "{refusal}");
+    }
+}

@@ -38,6 +38,7 @@ use axum::{
     body::Body,
     extract::{Request, State},
     http::{Extensions, HeaderMap, HeaderValue, Method, Response, StatusCode, header},
+    middleware::map_response,
 };
 use futures_util::FutureExt as _;
 use tower_http::compression::{
@@ -74,10 +75,26 @@ pub(crate) fn router(host: Arc<Host>) -> Router {
         let ours = |_, _, _: &HeaderMap, extensions: &Extensions| {
             extensions.get::<proxy::AsItCame>().is_none()
         };
-        router.layer(CompressionLayer::new().compress_when(worth_it.and(ours)))
+        router
+            .layer(CompressionLayer::new().compress_when(worth_it.and(ours)))
+            .layer(map_response(as_answered))
     } else {
         router
     }
+}
+
+/// What a request was answered with, before anything was made of the answer on its way out.
+#[derive(Clone, Copy, Debug)]
+struct Answered(StatusCode);
+
+/// Takes back the 406 by which the compression says that a client takes no encoding at all, plain
+/// bytes included. The request has been carried out by then, maybe by the upstream, and a client that
+/// is told otherwise sends it again.
+async fn as_answered(mut response: Response<Body>) -> Response<Body> {
+    if let Some(Answered(status)) = response.extensions_mut().remove() {
+        *response.status_mut() = status;
+    }
+    response
 }
 
 async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Body> {
@@ -97,6 +114,8 @@ async fn answer(State(host): State<Arc<Host>>, request: Request) -> Response<Bod
         page.write_headers(response.headers_mut());
     }
     headers::write(response.headers_mut(), strict);
+    let answered = Answered(response.status());
+    response.extensions_mut().insert(answered);
     log.finish(response)
 }
 
