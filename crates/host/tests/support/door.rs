@@ -1,6 +1,12 @@
 //! A host that wants to see something, and requests as bytes.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -159,4 +165,14 @@ impl Seen {
         let json = self.json();
         json["code"].as_str().or(json["error"].as_str()).unwrap_or_default().to_owned()
     }
+}
+
+/// Reads until the other side ends the connection; how long that took.
+pub async fn until_closed(stream: &mut TcpStream) -> Duration {
+    let start = Instant::now();
+    let mut bytes = Vec::new();
+    let _ = timeout(Duration::from_secs(8), stream.read_to_end(&mut bytes))
+        .await
+        .expect("it is closed");
+    start.elapsed()
 }
